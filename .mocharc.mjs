@@ -2,7 +2,7 @@ import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { longestFirst } from './test/support/longest-first.mjs';
 
-const FILES = ['test/{unit,vectors,contract,http}/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/architecture.test.ts'];
+const FILES = ['test/{unit,vectors,contract,http}/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/{architecture,language}.test.ts'];
 
 // Suites over HTTP run on SQLite here and on PostgreSQL in `npm run test:postgres`; suites of the store run on both.
 process.env.TEST_SERVED_DATABASE ??= 'sqlite';

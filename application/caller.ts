@@ -5,46 +5,46 @@ import type { VerifiedAccess } from './ports/access-tokens.ts';
 import type { Precondition } from './ports/repositories.ts';
 import type { TenantConfiguration } from './tenant-cache/tenant-configuration.ts';
 
-/** Who calls the administrative interface. Roles and restrictions are those of this moment, not the token's. */
+/** The caller of the administrative interface. Roles and restrictions are current, not those of the token. */
 export type Caller = TenantCaller | ServiceCaller;
 
 export type TenantCaller = {
   readonly tenantId: TenantId;
   readonly clientId: string;
-  /** Who calls by the client, where an external provider names a person. */
+  /** The person who uses the client, if an external provider names one. */
   readonly person?: string;
   readonly roles: readonly Role[];
   readonly allowedPresentationConfigs: Client['allowedPresentationConfigs'];
   readonly allowedIssuanceConfigs: Client['allowedIssuanceConfigs'];
-  readonly configured: TenantConfiguration;
+  readonly tenant: TenantConfiguration;
   readonly requestId?: string;
-  /** What the caller takes to be stored of the thing that it writes; the store looks. */
+  /** The stored state that the caller expects of a document that it writes; the store checks it. */
   readonly precondition?: Precondition;
 };
 
-/** A caller that stays: what its token says tells what it may know later on. */
+/** The caller of an event stream: its token limits what it may receive later on. */
 export type Listener = TenantCaller & { readonly access: VerifiedAccess; readonly endsAt?: Date };
 
 /**
- * A tenant's client as this process knew it when it last looked: cheap, but possibly out of date. `attemptFor` alone
- * turns it into a caller, and finds out.
+ * A tenant's client with cached rights: cheap, but possibly out of date. Only `attemptFor` turns it into a caller, and
+ * finds out.
  */
-export type RememberedCaller = Omit<TenantCaller, 'configured'> & {
-  /** What its token says. */
+export type CachedCaller = Omit<TenantCaller, 'tenant'> & {
+  /** Claims of its token. */
   readonly access?: VerifiedAccess;
-  readonly remembered: TenantConfiguration;
+  readonly cachedTenant: TenantConfiguration;
   /**
-   * The same client with the rights that it has by another configuration.
-   * @throws Failure when it may not call here any more.
+   * Returns the client with its rights in the stored configuration.
+   * @throws Failure when it may not call any more.
    */
-  readonly again: (stored: TenantConfiguration) => Promise<TenantCaller>;
+  readonly reauthorize: (storedTenant: TenantConfiguration) => Promise<TenantCaller>;
 };
 
 /** An account that manages tenants and belongs to none. */
 export type ServiceCaller = {
   readonly tenantId: null;
   readonly clientId: string;
-  /** Who calls by the client, where an external provider names a person. */
+  /** The person who uses the client, if an external provider names one. */
   readonly person?: string;
   readonly roles: readonly Role[];
   readonly requestId?: string;

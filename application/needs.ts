@@ -8,8 +8,8 @@ export type PortsOf<T extends Tokens> = {
 };
 
 /**
- * The base of a class that works with ports, which are named here and nowhere else: `extends needs({ store: Store })`
- * gives it `this.ports.store`, its constructor, and to the wiring what to construct it with.
+ * Base class with injected ports: `extends needs({ store: Store })` gives a class `this.ports.store` and its constructor, and
+ * tells the wiring what to construct it with.
  */
 export function needs<T extends Tokens>(tokens: T) {
   return class {

@@ -1,5 +1,5 @@
 /**
- * Runs before the service, in plain JavaScript: an older Node, or one without the packages, could not say what is missing.
+ * Runs before the service, in plain JavaScript: otherwise an older Node, or a Node without the packages, could not report the problem.
  */
 import { existsSync } from 'node:fs';
 

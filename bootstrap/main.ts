@@ -1,6 +1,6 @@
 /**
- * Starts the service. Nothing is imported before the runtime is known to be right: on an older Node a native module
- * would end the process without a word.
+ * Starts the service. The version of Node is checked before any import: on an older Node a native module would end the process without
+ * a message.
  */
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 24 || (major === 24 && minor < 7)) {

@@ -95,68 +95,68 @@ export const KmsConfigSchema = z.strictObject({
 export type VaultSettings = z.output<typeof VaultProvider>;
 export type KmsConfig = z.output<typeof KmsConfigSchema>;
 
-/** Without a configuration: all keys in the database. */
+/** Default without a configuration: all keys in the database. */
 export const LOCAL_KEYS: KmsConfig = {
   default: 'local',
   providers: { local: { type: 'local' } },
   tenants: {},
 };
 
-/** @returns where keys live, or what is wrong with the configuration, and the variables that it uses. */
+/** The KMS configuration, or its faults, and the variables that it uses. */
 export type ReadKmsConfig = {
   readonly config: KmsConfig;
   readonly faults: readonly string[];
-  /** Variables that it names; their values are secrets. */
+  /** Variables that it contains; their values are secrets. */
   readonly secrets: readonly string[];
-  /** Path of the file that it was read from, if it was one. */
+  /** Path of the file that it was read from, if any. */
   readonly file?: string;
 };
 
 /**
- * Reads what says where keys live: the text of `KMS_CONFIG` or the file that it names, else `kms.json` beside the data.
- * No fault quotes a value that came from the environment.
+ * Reads the KMS configuration: the text of `KMS_CONFIG` or the file that it names, otherwise `kms.json` in the data folder.
+ * No fault quotes a value from the environment.
  */
 export function readKmsConfig(setting: string | undefined, dataFolder: string, environment: Environment): ReadKmsConfig {
-  const beside = join(dataFolder, 'kms.json');
-  const file = setting === undefined ? (existsSync(beside) ? beside : undefined) : pathIn(setting);
+  const defaultFile = join(dataFolder, 'kms.json');
+  const file = setting === undefined ? (existsSync(defaultFile) ? defaultFile : undefined) : pathIn(setting);
   if (setting === undefined && file === undefined) return { config: LOCAL_KEYS, faults: [], secrets: [] };
-  const name = file === undefined || setting !== undefined ? 'KMS_CONFIG' : beside;
-  const refused = (...faults: string[]) => ({
+  const name = file === undefined || setting !== undefined ? 'KMS_CONFIG' : defaultFile;
+  const withFaults = (...faults: string[]) => ({
     config: LOCAL_KEYS,
     faults: faults.map((fault) => `${name}: ${fault}`),
     secrets: [],
   });
 
   const text = file === undefined ? setting : readText(file);
-  if (text === undefined) return refused(`there is no readable file ${file} of at most ${MAX_BYTES} bytes`);
+  if (text === undefined) return withFaults(`there is no readable file ${file} of at most ${MAX_BYTES} bytes`);
   const json = parseJson(text);
-  if (json === undefined) return refused(describeSyntaxError(text));
-  return { ...parseFilled(json, environment, refused), ...(file !== undefined && { file }) };
+  if (json === undefined) return withFaults(describeSyntaxError(text));
+  return { ...parseFilled(json, environment, withFaults), ...(file !== undefined && { file }) };
 }
 
-function parseFilled(json: Json, environment: Environment, refused: (...faults: string[]) => ReadKmsConfig): ReadKmsConfig {
+function parseFilled(json: Json, environment: Environment, withFaults: (...faults: string[]) => ReadKmsConfig): ReadKmsConfig {
   const { value, faults, used } = fillPlaceholders(json, environment, undefined);
-  if (faults.length > 0) return refused(...faults.map(({ path, message }) => `${path}: ${message}`));
+  if (faults.length > 0) return withFaults(...faults.map(({ path, message }) => `${path}: ${message}`));
   const parsed = KmsConfigSchema.safeParse(value);
   if (!parsed.success) {
-    return refused(
+    return withFaults(
       ...parsed.error.issues.map(({ path, message }) => withoutValues(`${path.length === 0 ? '' : `${path.join('.')}: `}${message}`, used)),
     );
   }
-  const unknown = unknownNames(parsed.data);
-  if (unknown.length > 0) return refused(...unknown);
+  const unknown = findUnknownNames(parsed.data);
+  if (unknown.length > 0) return withFaults(...unknown);
   return { config: parsed.data, faults: [], secrets: [...used.keys()] };
 }
 
-/** Where the text stops to be JSON that is taken. The text itself is not quoted: secrets may stand in it. */
+/** The position of a syntax error. The text itself is not quoted, since it may contain secrets. */
 function describeSyntaxError(text: string): string {
   try {
     JSON.parse(text);
     return describeJsonProblem(text);
   } catch (error) {
-    const [, at] = /position (\d+)/.exec((error as Error).message) ?? [];
-    if (at === undefined) return 'is not valid JSON: it ends too early';
-    const line = text.slice(0, Number(at)).split('\n').length;
+    const [, offset] = /position (\d+)/.exec((error as Error).message) ?? [];
+    if (offset === undefined) return 'is not valid JSON: it ends too early';
+    const line = text.slice(0, Number(offset)).split('\n').length;
     return `is not valid JSON: see line ${line}, maybe a comma or a quotation mark`;
   }
 }
@@ -169,22 +169,22 @@ function readText(file: string): string | undefined {
   return valueOrUndefined(() => (statSync(file).size > MAX_BYTES ? undefined : readFileSync(file, 'utf8')));
 }
 
-function unknownNames({ default: standard, providers, tenants }: KmsConfig): string[] {
+function findUnknownNames({ default: standard, providers, tenants }: KmsConfig): string[] {
   const names = Object.keys(providers);
   const uses = [['default', standard], ...Object.entries(tenants).map(([id, name]) => [`tenants.${id}`, name])];
-  const refused = Object.entries(tenants).flatMap(([id, name]) => {
+  const restrictedFaults = Object.entries(tenants).flatMap(([id, name]) => {
     const { onlyFor } = providers[name] ?? {};
     if (onlyFor === undefined || onlyFor.includes(id as TenantId)) return [];
     return [`tenants.${id}: the provider "${name}" is only for: ${onlyFor.join(', ')}`];
   });
   if (providers[standard]?.onlyFor !== undefined) {
-    refused.push(`default: the provider "${standard}" is not for all tenants; take its onlyFor away`);
+    restrictedFaults.push(`default: the provider "${standard}" is not for all tenants; take its onlyFor away`);
   }
-  const missing = uses
+  const missingFaults = uses
     .filter(([, name = '']) => !names.includes(name))
     .map(([path, name = '']) => {
-      const meant = closestName(name, names);
-      return `${path}: there is no provider "${name}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`;
+      const suggestion = closestName(name, names);
+      return `${path}: there is no provider "${name}"${suggestion === undefined ? '' : `; did you mean "${suggestion}"?`}`;
     });
-  return [...missing, ...refused];
+  return [...missingFaults, ...restrictedFaults];
 }

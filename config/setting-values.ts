@@ -2,7 +2,6 @@ import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 
-/** What the value of one setting may be, as it stands in the environment. */
 export const wholeNumber = (minimum: number, maximum: number) => {
   const message = `a whole number, without a unit, between ${minimum} and ${maximum}`;
   return z
@@ -12,7 +11,7 @@ export const wholeNumber = (minimum: number, maximum: number) => {
     .refine((value) => value >= minimum && value <= maximum, message);
 };
 
-/** One of some words. The error names them. */
+/** One of the given words, which the error lists. */
 export const oneOf = <const Word extends string>(words: readonly [Word, ...Word[]]) =>
   z.enum(words, { error: `one of ${words.join(', ')}` });
 
@@ -21,7 +20,7 @@ export const ratio = z
   .regex(/^(0|1|0?\.\d{1,9}|1\.0)$/, 'a number from 0 to 1, such as 0.1')
   .transform(Number);
 
-/** `9464` for this machine alone, or `0.0.0.0:9464`. */
+/** `9464` for this machine only, or `0.0.0.0:9464`. */
 export const listenAddress = z.string().transform((text, context) => {
   const [, host = '127.0.0.1', port = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? [];
   const isHost = isIP(host.replace(/^\[|\]$/g, '')) !== 0 || /^[A-Za-z0-9.-]{1,253}$/.test(host);
@@ -32,7 +31,7 @@ export const listenAddress = z.string().transform((text, context) => {
 
 const MAX_WORKERS = 128;
 
-/** `auto` is what the operating system, or the limit of the container, lets this process use. */
+/** `auto` is the number of processors that the operating system or the container allows. */
 export const workers = z.string().transform((text, context) => {
   if (text === 'auto') return Math.min(availableParallelism(), MAX_WORKERS);
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
@@ -56,7 +55,7 @@ export const list = z.string().transform((text) =>
 
 const MAX_PROXIES = 16;
 
-/** A number counts from the end of `X-Forwarded-For`, so what a caller writes into it is never looked at. */
+/** A number counts from the end of `X-Forwarded-For`, so entries that a caller adds are ignored. */
 export const proxies = z.string().transform((text, context): false | number | string => {
   if (text === 'false') return false;
   if (/^\d{1,2}$/.test(text) && Number(text) <= MAX_PROXIES) return Number(text);
@@ -67,9 +66,9 @@ export const proxies = z.string().transform((text, context): false | number | st
 });
 
 export function isNetwork(text: string): boolean {
-  const [address = '', prefix, ...rest] = text.split('/');
+  const [address = '', prefix, ...surplus] = text.split('/');
   const bits = { 4: 32, 6: 128 }[isIP(address)];
-  if (bits === undefined || rest.length > 0) return false;
+  if (bits === undefined || surplus.length > 0) return false;
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits);
 }
 
@@ -81,13 +80,13 @@ export const publicUrl = z
     return url.search === '' && url.hash === '' && url.username === '' && url.password === '';
   }, 'without query, fragment or credentials')
   .refine((text) => /^[A-Za-z0-9/._~-]*$/.test(new URL(text).pathname), 'a plain path')
-  // Published addresses and origins name the same host in one form (RFC 3986 section 6.2): lower case, A-labels, no default port.
+  // Published addresses and origins use one form of the host (RFC 3986 section 6.2): lower case, A-labels, no default port.
   .transform((text) => {
     const { origin, pathname } = new URL(text);
     return `${origin}${pathname.replace(/\/+$/, '')}`;
   });
 
-/** Never quotes the address: what stands in the wrong place of it may be part of the password. */
+/** The error never quotes the address, since a misplaced part of it may belong to the password. */
 export const databaseUrl = z.string().transform((text, context) => {
   const fault = findDatabaseProblem(text);
   if (fault === undefined) return text;
@@ -126,10 +125,10 @@ function findDatabaseProblem(text: string): string | undefined {
   return url.searchParams.has('sslrootcert') && !isVerified ? 'sslrootcert means nothing without sslmode=verify-full' : undefined;
 }
 
-/** A secret that a key provider has, in place of the secret itself. */
+/** A secret that a key provider stores. */
 export type WrappedSecret = { readonly provider: string; readonly key: string; readonly version: number };
 
-/** @returns undefined for a secret that stands in the setting itself. */
+/** @returns undefined for a secret in the setting itself. */
 export function wrappedSecret(text: string): WrappedSecret | undefined {
   const [, provider, key, version = '1'] =
     /^vault:([a-z0-9][a-z0-9-]{0,62}):([A-Za-z0-9][A-Za-z0-9._-]{0,127})(?::([1-9]\d{0,5}))?$/.exec(text) ?? [];
@@ -151,12 +150,12 @@ export const masterSecret = list
     'too few different characters; make a random secret, for example with: openssl rand -base64 48',
   );
 
-/** As it is: readers of tokens compare it letter by letter, and some end in a slash. */
+/** Not normalized: readers of tokens compare it exactly, and some issuers end in a slash. */
 export const issuerUrl = z.url({ protocol: /^https?$/ }).refine((text) => !/[?#@]/.test(text), 'without query, fragment or credentials');
 
 export const claimName = z.string().regex(/^[A-Za-z0-9_:/.-]{1,200}$/, 'the name of a claim');
 
-/** Never quotes the address, which has a password. */
+/** The error never quotes the address, which contains a password. */
 export const amqpUrl = z.string().refine((text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && /^amqps?:$/.test(url.protocol) && url.hostname !== '' && url.hash === '';
@@ -165,12 +164,12 @@ export const amqpUrl = z.string().refine((text) => {
 const MAX_ANCHORS = 100;
 /** Chains of the audit log with an entry of each, as `npm run audit:verify` prints them. */
 export const anchors = list.transform((entries, context) => {
-  const read = entries.map((entry) => /^([a-z0-9_-]+)=([1-9]\d{0,14}):(\S{1,200})$/.exec(entry));
-  if (read.length > MAX_ANCHORS || read.some((match) => match === null)) {
+  const matches = entries.map((entry) => /^([a-z0-9_-]+)=([1-9]\d{0,14}):(\S{1,200})$/.exec(entry));
+  if (matches.length > MAX_ANCHORS || matches.some((match) => match === null)) {
     context.addIssue(`up to ${MAX_ANCHORS} of <chain>=<sequence>:<hash>, as npm run audit:verify prints them`);
     return z.NEVER;
   }
-  return read.map((match) => {
+  return matches.map((match) => {
     const [, chain = '', sequence, hash = ''] = match ?? [];
     return { chain, sequence: Number(sequence), hash };
   });

@@ -21,7 +21,7 @@ import {
 } from './setting-values.ts';
 
 const TENANT = /^[a-z0-9][a-z0-9-]{0,62}$/;
-const PLACE = /^(?<host>\[[0-9a-f:.]+\]|[^[\]:\s/]+)(?::(?<port>\d{1,5}))?$/;
+const HOST_PORT = /^(?<host>\[[0-9a-f:.]+\]|[^[\]:\s/]+)(?::(?<port>\d{1,5}))?$/;
 const LABEL = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9])?$/;
 
 /** Hosts and networks, each for all tenants or for one: `backend.example`, `acme=10.0.0.0/8`. */
@@ -38,28 +38,28 @@ function findEntryProblem(entry: string): string | undefined {
   if (split >= 0 && !TENANT.test(entry.slice(0, split).trim())) {
     return 'names no tenant before the =; an entry for one tenant is written <tenant>=<host>';
   }
-  const place = entry
+  const target = entry
     .slice(split + 1)
     .trim()
     .toLowerCase();
-  if (place.includes('/') ? isNetwork(place) : isIP(place) !== 0 || isPlace(place)) return undefined;
+  if (target.includes('/') ? isNetwork(target) : isIP(target) !== 0 || isHostPort(target)) return undefined;
   return (
     'is neither a host (backend.example, *.example) nor a network (10.0.0.0/8) nor an address, each host or address ' +
     'also with a port (127.0.0.1:8080), and each also for one tenant (acme=backend.example)'
   );
 }
 
-function isPlace(place: string): boolean {
-  const { host = '', port = '1' } = PLACE.exec(place)?.groups ?? {};
+function isHostPort(target: string): boolean {
+  const { host = '', port = '1' } = HOST_PORT.exec(target)?.groups ?? {};
   if (Number(port) < 1 || Number(port) > 65_535) return false;
   if (host.startsWith('[')) return isIP(host.slice(1, -1)) === 6;
   if (isIP(host) === 4) return true;
   const labels = host.replace(/^\*\./, '').split('.');
-  // A last label of digits only would be read as a number by the parser of addresses and never match.
+  // The URL parser reads a last label of digits as a number, so it would never match.
   return labels.every((label) => LABEL.test(label)) && !/^\d+$/.test(labels.at(-1) ?? '');
 }
 
-/** An OpenID provider of the operator, which says who calls in the place of this service. */
+/** An external OpenID provider that authenticates callers of the administrative interface. */
 const PROVIDER = {
   OIDC: issuerUrl
     .optional()
@@ -93,7 +93,7 @@ const PROVIDER = {
   OIDC_ALGORITHM: z.enum(FOREIGN_ALGORITHMS).default('RS256').describe('Signature algorithm of the tokens'),
 };
 
-/** Where operators look at numbers and traces. */
+/** Metrics and traces. */
 const MONITORING = {
   METRICS_ADDRESS: listenAddress
     .optional()
@@ -117,8 +117,8 @@ const MONITORING = {
 };
 
 /**
- * Everything that can be configured, read from the environment once at the start. The descriptions are the manual;
- * the table of docs/settings.md is made of them.
+ * All settings, read from the environment once at the start. The descriptions are the manual: they generate the table of
+ * docs/settings.md.
  */
 export const SettingsSchema = z.object({
   NODE_ENV: oneOf(['production', 'development', 'test'])

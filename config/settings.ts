@@ -26,14 +26,13 @@ export type Settings = Readonly<
     AUTH_CLIENT_ID: string;
     AUTH_CLIENT_SECRET: string;
     KMS: KmsConfig;
-    /** Variables with secrets for `KMS`, which nothing else may use. */
+    /** Variables with secrets in the KMS configuration, which other documents may not use. */
     KMS_SECRETS: readonly string[];
-    /** All settings as whoever runs the service may see them: no secret. */
+    /** All settings for display, without secrets. */
     LISTED: readonly ListedSetting[];
   }
 >;
 
-/** Everything that is wrong with the configuration, in one message. */
 export class SettingsError extends Error {
   readonly faults: readonly string[];
 
@@ -44,7 +43,7 @@ export class SettingsError extends Error {
   }
 }
 
-function unknownWrappers(secret: string | undefined, { providers }: KmsConfig): string[] {
+function findUnknownWrappers(secret: string | undefined, { providers }: KmsConfig): string[] {
   return (secret ?? '').split(',').flatMap((entry) => {
     const wrapped = wrappedSecret(entry.trim());
     if (wrapped === undefined || providers[wrapped.provider]?.type === 'vault') return [];
@@ -52,120 +51,124 @@ function unknownWrappers(secret: string | undefined, { providers }: KmsConfig): 
   });
 }
 
-function isMeasured(given: Readonly<Record<string, unknown>>): boolean {
-  return given['METRICS_ADDRESS'] !== undefined || given['METRICS_TOKEN'] !== undefined;
+function isMeasured(configured: Readonly<Record<string, unknown>>): boolean {
+  return configured['METRICS_ADDRESS'] !== undefined || configured['METRICS_TOKEN'] !== undefined;
 }
 
-/** A file of SQLite belongs to one process. */
-function workersWithoutServer(given: Readonly<Record<string, string | undefined>>): string[] {
-  const { WORKERS = '1', DATABASE_URL = 'sqlite:' } = given;
+/** A SQLite file is used by one process only. */
+function findWorkerProblem(configured: Readonly<Record<string, string | undefined>>): string[] {
+  const { WORKERS = '1', DATABASE_URL = 'sqlite:' } = configured;
   const { data: count = 1 } = workers.safeParse(WORKERS);
   if (count === 1 || !DATABASE_URL.startsWith('sqlite:')) return [];
   return [`WORKERS: ${count} processes cannot share an SQLite file; set DATABASE_URL to a PostgreSQL (postgres://…), or WORKERS=1`];
 }
 
-/** What others call the settings of key providers and of the broker, by the setting that has them here. */
-const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
+/** Common names in other software by the corresponding setting of this service. */
+const ALTERNATIVE_NAMES: Readonly<Record<string, readonly string[]>> = {
   KMS_CONFIG: ['VAULT_ADDR', 'VAULT_TOKEN', 'KMS_PROVIDER', 'KMS_TYPE', 'HSM_LIBRARY', 'PKCS11_LIBRARY'],
   AMQP_URL: ['RABBITMQ_URL', 'RABBITMQ_HOST', 'RABBIT_URL', 'AMQP_URI', 'AMQP_HOST', 'BROKER_URL'],
 };
 
-/** Shorter names are near too many variables of other programs. */
-const MIN_MISSPELT = 5;
+/** Minimum length: shorter names are similar to too many unrelated variables. */
+const MIN_MISSPELT_LENGTH = 5;
 
 /**
- * Variables that are probably meant as settings. Not refused at the start, since they may well belong to something else.
- * @param used variables that a configuration names as placeholders.
+ * Variables that are probably misspelt settings. The start does not fail, since they may belong to another program.
+ * @param used variables that a configuration uses as placeholders.
  * @returns a line for each.
  */
 export function misspeltSettings(environment: Readonly<Record<string, string | undefined>>, used: readonly string[] = []): string[] {
-  const known = Object.keys(SettingsSchema.shape);
-  const others = Object.entries(OTHER_NAMES).flatMap(([setting, names]) =>
+  const settingNames = Object.keys(SettingsSchema.shape);
+  const alternatives = Object.entries(ALTERNATIVE_NAMES).flatMap(([setting, names]) =>
     environment[setting] ? [] : names.filter((name) => environment[name] && !used.includes(name)).map((name) => ({ name, setting })),
   );
   const misspelt = Object.keys(environment)
-    .filter((name) => name.length >= MIN_MISSPELT && !known.includes(name))
+    .filter((name) => name.length >= MIN_MISSPELT_LENGTH && !settingNames.includes(name))
     .flatMap((name) => {
-      const meant = closestName(name, known);
-      return meant === undefined ? [] : [`${name}: is no setting; did you mean ${meant}?`];
+      const suggestion = closestName(name, settingNames);
+      return suggestion === undefined ? [] : [`${name}: is no setting; did you mean ${suggestion}?`];
     });
-  return [...misspelt, ...others.map(({ name, setting }) => `${name}: is no setting; what it is about is said in ${setting}`)];
+  return [...misspelt, ...alternatives.map(({ name, setting }) => `${name}: is no setting; what it is about is said in ${setting}`)];
 }
 
 export function isSetting(name: string): boolean {
   return Object.hasOwn(SettingsSchema.shape, name);
 }
 
-/** Names that the service reads, and which of them may be generated at the first start. */
+/** Settings that the first start may generate. */
 export const GENERATED = ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'] as const;
 
 /**
  * @param environment variables. White space around a value is removed, since secrets that are read from files often end
- *   in a line break; an empty value counts as absent. @param kept those of them that a file has.
+ *   in a line break; an empty value counts as absent. @param fileSettings names of settings that come from a file.
  * @throws SettingsError listing every fault.
  */
-export function readSettings(environment: Readonly<Record<string, string | undefined>>, kept: ReadonlySet<string> = new Set()): Settings {
-  const given = Object.fromEntries(
+export function readSettings(
+  environment: Readonly<Record<string, string | undefined>>,
+  fileSettings: ReadonlySet<string> = new Set(),
+): Settings {
+  const configured = Object.fromEntries(
     Object.keys(SettingsSchema.shape).flatMap((name) => {
       const value = environment[name]?.trim();
       return value === undefined || value === '' ? [] : [[name, value]];
     }),
   );
   const faults: string[] = [];
-  const parsed = SettingsSchema.safeParse(given);
+  const parsed = SettingsSchema.safeParse(configured);
   if (!parsed.success) faults.push(...parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`));
-  const production = given['NODE_ENV'] === 'production';
-  const address = given['PUBLIC_URL'];
+  const production = configured['NODE_ENV'] === 'production';
+  const address = configured['PUBLIC_URL'];
   if (production && (typeof address !== 'string' || !/^https:/i.test(address))) {
     faults.push('PUBLIC_URL: must be set and begin with https:// in production');
   }
-  if (given['MASTER_SECRET'] !== undefined && given['JWT_SECRET'] !== undefined) {
+  if (configured['MASTER_SECRET'] !== undefined && configured['JWT_SECRET'] !== undefined) {
     faults.push('JWT_SECRET: is the older name of MASTER_SECRET; set only one of them');
   }
-  const secret = given['MASTER_SECRET'] ?? given['JWT_SECRET'];
+  const secret = configured['MASTER_SECRET'] ?? configured['JWT_SECRET'];
   if (secret === undefined) faults.push('MASTER_SECRET: is missing');
-  const withProvider = given['OIDC'] !== undefined;
+  const withProvider = configured['OIDC'] !== undefined;
   const needed = withProvider ? ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] : ['AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'];
-  for (const name of needed) if (given[name] === undefined) faults.push(`${name}: is missing`);
-  for (const name of Object.keys(given)) {
+  for (const name of needed) if (configured[name] === undefined) faults.push(`${name}: is missing`);
+  for (const name of Object.keys(configured)) {
     if (!withProvider && name.startsWith('OIDC_')) faults.push(`${name}: means nothing without OIDC`);
   }
-  if (given['AMQP_CA'] !== undefined && !given['AMQP_URL']?.startsWith('amqps:')) {
+  if (configured['AMQP_CA'] !== undefined && !configured['AMQP_URL']?.startsWith('amqps:')) {
     faults.push('AMQP_CA: means nothing without an AMQP_URL that begins with amqps:');
   }
-  if (production && withProvider && !given['OIDC']?.startsWith('https://')) faults.push('OIDC: must begin with https:// in production');
-  if (given['METRICS_TENANTS'] !== undefined && !isMeasured(given)) {
+  if (production && withProvider && !configured['OIDC']?.startsWith('https://'))
+    faults.push('OIDC: must begin with https:// in production');
+  if (configured['METRICS_TENANTS'] !== undefined && !isMeasured(configured)) {
     faults.push('METRICS_TENANTS: means nothing without METRICS_ADDRESS or METRICS_TOKEN');
   }
-  faults.push(...workersWithoutServer(given));
-  const kms = readKmsConfig(given['KMS_CONFIG'], given['DATA_FOLDER'] ?? './data', environment);
+  faults.push(...findWorkerProblem(configured));
+  const kms = readKmsConfig(configured['KMS_CONFIG'], configured['DATA_FOLDER'] ?? './data', environment);
   faults.push(...kms.faults);
-  if (kms.faults.length === 0) faults.push(...unknownWrappers(secret, kms.config));
+  if (kms.faults.length === 0) faults.push(...findUnknownWrappers(secret, kms.config));
   if (faults.length > 0 || !parsed.success) throw new SettingsError([...faults, ...misspeltSettings(environment)]);
-  const { JWT_SECRET, MASTER_SECRET, KMS_CONFIG: _text, ...rest } = parsed.data;
+  const { JWT_SECRET, MASTER_SECRET, KMS_CONFIG: _text, ...settings } = parsed.data;
   const plain = {
-    ...rest,
-    PUBLIC_URL: rest.PUBLIC_URL ?? `http://localhost:${rest.PORT}`,
-    DATABASE_URL: rest.DATABASE_URL ?? `sqlite:${rest.DATA_FOLDER}/vidimus.sqlite`,
-    REQUESTS_AT_ONCE: rest.REQUESTS_AT_ONCE ?? requestsAtOnce(parsed.data),
+    ...settings,
+    PUBLIC_URL: settings.PUBLIC_URL ?? `http://localhost:${settings.PORT}`,
+    DATABASE_URL: settings.DATABASE_URL ?? `sqlite:${settings.DATA_FOLDER}/vidimus.sqlite`,
+    REQUESTS_AT_ONCE: settings.REQUESTS_AT_ONCE ?? requestsAtOnce(parsed.data),
   };
-  const isKmsFile = given['KMS_CONFIG'] === undefined && kms.file !== undefined;
+  const isKmsFile = configured['KMS_CONFIG'] === undefined && kms.file !== undefined;
   return Object.freeze({
     ...plain,
     LISTED: listSettings(SettingsSchema.shape, {
-      set: given,
+      set: configured,
       defaults: isKmsFile ? { ...plain, KMS_CONFIG: kms.file } : plain,
-      fromFiles: isKmsFile ? new Set([...kept, 'KMS_CONFIG']) : kept,
+      fromFiles: isKmsFile ? new Set([...fileSettings, 'KMS_CONFIG']) : fileSettings,
     }),
     MASTER_SECRET: MASTER_SECRET ?? JWT_SECRET ?? [],
-    AUTH_CLIENT_ID: rest.AUTH_CLIENT_ID ?? '',
-    AUTH_CLIENT_SECRET: rest.AUTH_CLIENT_SECRET ?? '',
+    AUTH_CLIENT_ID: settings.AUTH_CLIENT_ID ?? '',
+    AUTH_CLIENT_SECRET: settings.AUTH_CLIENT_SECRET ?? '',
     KMS: kms.config,
     KMS_SECRETS: kms.secrets,
   });
 }
 
-/** One tenant alone keeps all connections busy (see `Admission`); SQLite answers on the thread itself, one after the other. */
+/** A single tenant can use all connections (see `Admission`); SQLite answers synchronously, one request after the other. */
 function requestsAtOnce({ DATABASE_URL, DATABASE_POOL }: Parsed): number {
   const isPostgres = DATABASE_URL?.startsWith('postgres') === true;
   return isPostgres ? Math.max(2, DATABASE_POOL) + 2 : 6;

@@ -13,7 +13,6 @@ import { trustListResource } from './trust-lists/trust-list.resource.ts';
 import { presentationConfigurationResource } from './verification/presentation-configuration.resource.ts';
 import { webhookSecretResource } from './webhooks/webhook-secret.resource.ts';
 
-/** Every kind of resource. What is told apart by kind anywhere is told apart by these. */
 export const RESOURCES = [
   tenantResource,
   clientResource,
@@ -34,21 +33,17 @@ type AnyResource = (typeof RESOURCES)[number];
 export type ResourceKind = AnyResource['kind'];
 type ResourceOf<Kind> = Extract<AnyResource, { readonly kind: Kind }>;
 
-/** Kinds of which the audit log tells. */
-export type AuditedKind = Extract<AnyResource, { readonly shown: unknown }>['kind'];
-/** Kinds that one administrator must not overwrite for another. */
-export type EditedKind = Extract<AnyResource, { readonly edited: unknown }>['kind'];
-/** Kinds that the store keeps as a whole. */
+/** Kinds that are audited. */
+export type AuditedKind = Extract<AnyResource, { readonly auditedValues: unknown }>['kind'];
+/** Kinds with edit tags, which prevent administrators from overwriting each other's changes. */
+export type EditedKind = Extract<AnyResource, { readonly editablePart: unknown }>['kind'];
 export type DocumentKind = Extract<AnyResource, { readonly isDocument: true }>['kind'];
-/** Kinds that folders of configuration files describe. */
 export type FileKind = Extract<AnyResource, { readonly file: unknown }>['kind'];
 
 export type RepositoryOf<Kind extends ResourceKind> = ResourceOf<Kind>['repository'];
 
-/** What is stored of a kind. */
-export type Stored<Kind extends ResourceKind> = ResourceOf<Kind> extends { readonly stored?: infer T } ? NonNullable<T> : never;
+export type StoredResource<Kind extends ResourceKind> = ResourceOf<Kind> extends { readonly stored?: infer T } ? NonNullable<T> : never;
 
-/** What a file says of a kind. */
 export type FileBody<Kind extends FileKind> =
   ResourceOf<Kind> extends { readonly file: infer File }
     ?

@@ -6,12 +6,12 @@ import { openPlatform } from '../bootstrap/wiring/platform.ts';
 import { collectRoutes } from '../bootstrap/wiring/routes.ts';
 import { readSettings } from '../config/settings.ts';
 
-/** @returns the OpenAPI document with exact schemas, as JSON: what releases are compared by. */
+/** @returns the OpenAPI document with exact schemas, as JSON. Releases are compared with it. */
 export function exactApiDocument(): Promise<string> {
   return withRoutes((routes) => JSON.stringify(buildOpenApi(routes, { publicUrl: 'http://localhost:3000', version: '0', isExact: true })));
 }
 
-/** @returns method and path of each operation of the document, such as `GET /session/:id`. */
+/** @returns the method and path of each operation of the document, such as `GET /session/:id`. */
 export function allOperations(): Promise<readonly string[]> {
   return withRoutes((routes) => routes.map(({ method, path }) => `${method.toUpperCase()} ${path}`));
 }

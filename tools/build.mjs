@@ -6,14 +6,14 @@ import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * `npm run build`: writes `dist`. Reading six hundred small files takes a start longer than running them, so what is
- * loaded together is one file there; packages stay where they are. In plain JavaScript, since every `npm start` asks
- * whether `dist` is up to date, and a compiler is more than that is worth.
+ * `npm run build`: writes `dist`. Reading six hundred small files would take longer than running them, so modules that are loaded
+ * together are bundled into one file; packages are not bundled. This file is plain JavaScript, because every `npm start` checks whether
+ * `dist` is pathToDist to date, and a compiler would slow it down.
  */
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 export const DIST = join(ROOT, 'dist');
 const SOURCES = ['domain', 'application', 'adapters', 'bootstrap', 'config', 'packages/{attack,client,console,wallet}/src'];
-/** What is started or found by its address, so it has a file of its own in the place of its source. */
+/** Modules that are started or loaded by path; each has a separate file at the place of its source. */
 const PROGRAMS = [
   'bootstrap/main.ts',
   'bootstrap/workers/worker.ts',
@@ -25,30 +25,29 @@ const PROGRAMS = [
   'adapters/persistence/migrations/{postgres,sqlite}/*.ts',
 ];
 /**
- * One file of its own: it looks at parts of everything, so what the service has in one file would come apart for it, and each
- * start would read more files.
+ * The doctor is bundled separately. It uses parts of many modules, so shared bundles would be split, and each start would read more files.
  */
-const APART = 'bootstrap/commands/doctor.ts';
-/** Two hundred files of a few lines each. */
-const TAKEN_IN = ['inversify', '@inversifyjs'];
+const SEPARATE_PROGRAM = 'bootstrap/commands/doctor.ts';
+/** These packages consist of two hundred small files, so they are bundled. */
+const BUNDLED_PACKAGES = ['inversify', '@inversifyjs'];
 const CONSOLE = 'packages/console/src';
 const CONSOLE_BUILT = join(DIST, 'adapters/http/console/built');
-/** What brings packages of developers along. */
-const WITH_WALLETS = ['test/demo/demo.ts', 'packages/wallet/src/main.ts'];
+/** Programs that need development packages. */
+const DEMO_PROGRAMS = ['test/demo/demo.ts', 'packages/wallet/src/main.ts'];
 const STAMP = join(DIST, 'sources.txt');
-/** Since when each part is in no build. */
+/** The times since which each part is not in a build. */
 const DROPPED = join(DIST, 'dropped.json');
 const NOTICES = join(DIST, 'third-party-notices.txt');
-/** The commit that was built; `bootstrap/wiring/release.ts` reads it. Empty if it is unknown. */
+/** The file with the built commit, which `bootstrap/wiring/release.ts` reads. It is empty if the commit is unknown. */
 const COMMIT = join(DIST, 'commit.txt');
-/** The part of cbor-x that is only JavaScript. */
+/** cbor-x without its native module. */
 const WITHOUT_NATIVE = { 'cbor-x': 'cbor-x/index-no-eval' };
-/** A process that runs may still load parts of the build before. */
-const KEPT_MS = 7 * 24 * 3_600_000;
-/** Where a module was before it came together with others; `import.meta.url` would say where it is now. */
-const PLACE = '__place_of_dist__';
+/** A running process may still load parts of the previous build. */
+const KEEP_PARTS_MS = 7 * 24 * 3_600_000;
+/** A placeholder for the address of `dist`. Bundled modules use their original address instead of `import.meta.url`. */
+const DIST_PLACEHOLDER = '__place_of_dist__';
 
-/** Changes with everything that `dist` is made of. */
+/** @returns a hash that changes with every source of `dist`. */
 export function stateOfSources() {
   const files = globSync([...SOURCES.map((folder) => `${folder}/**/*.{ts,tsx,css,svg,json}`), 'package-lock.json', 'tools/build.mjs'], {
     cwd: ROOT,
@@ -62,7 +61,7 @@ export function stateOfSources() {
   return hash.digest('hex');
 }
 
-/** VIDIMUS_COMMIT names the commit where there is no clone, as in the build of an image. */
+/** VIDIMUS_COMMIT names the commit when there is no clone, such as in the build of an image. */
 function currentCommit() {
   const { VIDIMUS_COMMIT } = process.env;
   if (VIDIMUS_COMMIT !== undefined) return VIDIMUS_COMMIT;
@@ -74,7 +73,7 @@ function currentCommit() {
   }
 }
 
-/** Whether `dist` was made of the sources as they are. */
+/** @returns true when `dist` was built from the present sources. */
 export function isBuilt() {
   try {
     return readFileSync(STAMP, 'utf8') === stateOfSources();
@@ -85,12 +84,12 @@ export function isBuilt() {
 
 /** @throws Error when the bundler is not installed, or `dist` cannot be written. */
 export async function build() {
-  // Before it reads them: what changes meanwhile is built the next time.
+  // The state is taken before the bundler reads the sources: a later change is built the next time.
   const state = stateOfSources();
   const common = { sourcemap: 'linked', sourcesContent: false, external: packagesOf(() => true) };
-  const programs = globSync(PROGRAMS, { cwd: ROOT }).filter((file) => file !== APART);
+  const programs = globSync(PROGRAMS, { cwd: ROOT }).filter((file) => file !== SEPARATE_PROGRAM);
   const split = await bundle(programs, { ...common, chunkNames: 'parts/[name]-[hash]', splitting: true });
-  const alone = await bundle(globSync(APART, { cwd: ROOT }), common);
+  const alone = await bundle(globSync(SEPARATE_PROGRAM, { cwd: ROOT }), common);
   const page = await bundleConsole();
   const files = [...split.files, ...alone.files, ...page.files];
   const inputs = [...split.inputs, ...alone.inputs, ...page.inputs];
@@ -102,8 +101,8 @@ export async function build() {
 }
 
 /**
- * The demo and the simulated wallet, with the packages of others that they bring: in `dist` nothing may need a package of developers.
- * @returns the files and the notices of all that were taken in.
+ * Bundles the demo and the simulated wallet with their packages, because `dist` may not need development packages.
+ * @returns the files, and the notices of the bundled packages.
  */
 export async function bundleDemo() {
   const options = {
@@ -111,17 +110,17 @@ export async function bundleDemo() {
     minifySyntax: true,
     alias: WITHOUT_NATIVE,
   };
-  const { files, inputs } = await bundle(WITH_WALLETS, options);
+  const { files, inputs } = await bundle(DEMO_PROGRAMS, options);
   return { files, notices: noticesOf(inputs), packages: packagesIn(inputs) };
 }
 
-/** @returns the names of packages that are in a release as parts of its own files, such as those of the console and the wallet. */
+/** @returns the names of packages that are bundled into files of a release, such as those of the console and the wallet. */
 export async function bundledPackages() {
   const [page, demo] = [await bundleConsole(), await bundleDemo()];
   return [...new Set([...packagesIn(page.inputs), ...demo.packages])];
 }
 
-/** Each page begins with what pages share, which makes one file of that. */
+/** Each page imports the shared modules first, so that they are bundled into one file. */
 const sharedByPages = {
   name: 'shared-by-pages',
   setup({ onLoad }) {
@@ -134,8 +133,8 @@ const sharedByPages = {
 };
 
 /**
- * The browser's part of the console, with everything that it is made of: nothing comes from elsewhere when it runs, and what a
- * page needs is loaded with that page. The manifest names the files that it begins with.
+ * Bundles the browser part of the console with all its packages: it loads nothing from other hosts, and the modules of a page are loaded
+ * with that page. The manifest names the entry files.
  */
 async function bundleConsole() {
   const { build: run } = await import('esbuild');
@@ -156,8 +155,8 @@ async function bundleConsole() {
     write: false,
   });
   const files = outputFiles.map(({ path, contents }) => ({ path, contents }));
-  const named = (pattern) => basename(files.find(({ path }) => pattern.test(path))?.path ?? '');
-  const manifest = { script: named(/console-[A-Z0-9]{8}\.js$/), style: named(/console-[A-Z0-9]{8}\.css$/) };
+  const outputName = (pattern) => basename(files.find(({ path }) => pattern.test(path))?.path ?? '');
+  const manifest = { script: outputName(/console-[A-Z0-9]{8}\.js$/), style: outputName(/console-[A-Z0-9]{8}\.css$/) };
   files.push({ path: join(CONSOLE_BUILT, 'manifest.json'), contents: JSON.stringify(manifest) });
   files.push({
     path: join(CONSOLE_BUILT, 'icon.svg'),
@@ -167,13 +166,13 @@ async function bundleConsole() {
   return { files, inputs };
 }
 
-/** The console alone, for sources that run as they are. */
+/** Builds only the console, for a service that runs from its sources. */
 export async function buildConsole() {
   const { files } = await bundleConsole();
   for (const { path, contents } of files) await put(path, contents);
 }
 
-/** @returns files as they are to be written, and the names of those that they are made of. */
+/** @returns the output files, and the names of their input files. */
 async function bundle(entryPoints, options) {
   const { build: run } = await import('esbuild');
   const { outputFiles, metafile } = await run({
@@ -191,18 +190,18 @@ async function bundle(entryPoints, options) {
     plugins: [keepPlaces],
     ...options,
   });
-  const files = outputFiles.map(({ path, contents }) => ({ path, contents: placed(path, contents) }));
+  const files = outputFiles.map(({ path, contents }) => ({ path, contents: withAddresses(path, contents) }));
   return { files, inputs: Object.keys(metafile.inputs) };
 }
 
-/** Packages that stay where they are, and what is within them. */
-function packagesOf(isMeant) {
+/** @returns the packages that are not bundled, and the patterns for their modules. */
+function packagesOf(isExternal) {
   const { packages: locked } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
   const names = Object.entries(locked)
-    .filter(([, entry]) => isMeant(entry))
+    .filter(([, entry]) => isExternal(entry))
     .flatMap(([path]) => path.split('node_modules/').slice(1));
   return [...new Set(names.map((name) => name.replace(/\/$/, '')))]
-    .filter((name) => !TAKEN_IN.some((taken) => name === taken || name.startsWith(`${taken}/`)))
+    .filter((name) => !BUNDLED_PACKAGES.some((taken) => name === taken || name.startsWith(`${taken}/`)))
     .flatMap((name) => [name, `${name}/*`]);
 }
 
@@ -210,7 +209,7 @@ function packagesIn(inputs) {
   return [...new Set(inputs.flatMap((path) => /^node_modules\/((@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []))].sort();
 }
 
-/** Their licences ask for it. */
+/** The licences of the bundled packages require these notices. */
 function noticesOf(inputs) {
   return packagesIn(inputs)
     .map((name) => `${name}\n\n${licenceOf(join(ROOT, 'node_modules', name))}`)
@@ -221,7 +220,7 @@ function licenceOf(folder) {
   const file = globSync('LICEN[CS]E*', { cwd: folder })[0];
   if (file !== undefined) return readFileSync(join(folder, file), 'utf8');
   const { license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  // It has our own licence, whose text stands beside ours.
+  // The licence is that of this package, and its text is in the package.
   if (license === 'Apache-2.0') return 'Apache-2.0; the text is in the file LICENSE of this package\n';
   throw new Error(`${folder} has no licence that could be shipped with it`);
 }
@@ -233,24 +232,24 @@ const keepPlaces = {
       const text = readFileSync(path, 'utf8');
       if (!text.includes('import.meta.url')) return undefined;
       const built = relative(ROOT, path).replace(/\.ts$/, '.js');
-      const place = `new URL(${JSON.stringify(built)}, ${PLACE}).href`;
+      const place = `new URL(${JSON.stringify(built)}, ${DIST_PLACEHOLDER}).href`;
       return { contents: text.replaceAll('import.meta.url', place), loader: 'ts' };
     });
   },
 };
 
-/** A line that is a comment, or part of one. */
+/** A line that is a comment or a part of a comment. */
 const IN_COMMENT = /^\s*(\/\/|\/?\*)/;
 const BEYOND_ASCII = /[^\0-\x7f]/;
 
-function placed(path, contents) {
+function withAddresses(path, contents) {
   if (!path.endsWith('.js')) return contents;
   const text = inAscii(path, Buffer.from(contents).toString());
-  const up = relative(dirname(path), DIST);
-  return text.replaceAll(PLACE, `new URL(${JSON.stringify(`./${up}/`)}, import.meta.url)`);
+  const pathToDist = relative(dirname(path), DIST);
+  return text.replaceAll(DIST_PLACEHOLDER, `new URL(${JSON.stringify(`./${pathToDist}/`)}, import.meta.url)`);
 }
 
-/** One character beyond ASCII makes Node keep the whole text in twice the memory. Texts have them escaped, which leaves comments. */
+/** One character beyond ASCII doubles the memory of the whole text in Node. String literals are escaped, so only comments are changed. */
 function inAscii(path, text) {
   if (!BEYOND_ASCII.test(text)) return text;
   const lines = text.split('\n').map((line) => {
@@ -261,22 +260,22 @@ function inAscii(path, text) {
   return lines.join('\n');
 }
 
-/** In one step: a process that starts meanwhile reads the old or the new one. */
+/** Writes a file atomically: a process that starts meanwhile reads the old or the new file. */
 async function put(path, contents) {
   await mkdir(dirname(path), { recursive: true });
-  const fresh = `${path}.${process.pid}`;
-  await writeFile(fresh, contents);
-  await rename(fresh, path);
+  const temporaryFile = `${path}.${process.pid}`;
+  await writeFile(temporaryFile, contents);
+  await rename(temporaryFile, path);
 }
 
-/** Parts are kept from when no build had them any more, however long ago they were made. */
+/** Removes old files. A part is kept for some time after the first build without it. */
 async function removeOld(present) {
   const [now, before, left] = [Date.now(), readDropped(), {}];
   for (const entry of await readdir(DIST, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (!entry.isFile() || path === STAMP || path === DROPPED || present.has(path)) continue;
     const since = before[entry.name] ?? now;
-    const isKept = entry.parentPath === join(DIST, 'parts') && since > now - KEPT_MS;
+    const isKept = entry.parentPath === join(DIST, 'parts') && since > now - KEEP_PARTS_MS;
     if (isKept) left[entry.name] = since;
     else await rm(path, { force: true });
   }

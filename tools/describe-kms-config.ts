@@ -1,32 +1,34 @@
 import { z } from 'zod';
 import { KmsConfigSchema, KmsProviderSchema, VaultAuthSchema } from '../config/kms-config.ts';
 
-type Row = { readonly of: string[]; readonly name: string; readonly standard: string; readonly meaning: string };
+type Row = { readonly places: string[]; readonly name: string; readonly defaultValue: string; readonly meaning: string };
 
-/** The table of docs/key-stores.md, made of the schema that parses the configuration. */
+/** @returns the table of docs/key-stores.md, generated from the schema that parses the configuration. */
 export function describeKmsConfig(): string {
   const rows: Row[] = [];
   const add = (of: string, shape: z.core.$ZodLooseShape) => {
     for (const [name, schema] of Object.entries(shape) as [string, z.ZodType][]) {
       const meaning = schema.description ?? '';
-      const standard = defaultOf(schema);
-      const known = rows.find((row) => row.name === name && row.standard === standard && row.meaning === meaning);
-      if (known === undefined) rows.push({ of: [of], name, standard, meaning });
-      else known.of.push(of);
+      const defaultValue = defaultOf(schema);
+      const sameRow = rows.find((row) => row.name === name && row.defaultValue === defaultValue && row.meaning === meaning);
+      if (sameRow === undefined) rows.push({ places: [of], name, defaultValue, meaning });
+      else sameRow.places.push(of);
     }
   };
   add('the file', KmsConfigSchema.shape);
   for (const provider of KmsProviderSchema.options) add(`\`${provider.shape.type.value}\``, provider.shape);
   for (const auth of VaultAuthSchema.options) add(`\`auth\`, \`${auth.shape.method.value}\``, auth.shape);
-  const lines = rows.map(({ of, name, standard, meaning }) => `| ${of.join(', ')} | \`${name}\` | ${standard} | ${meaning} |`);
+  const lines = rows.map(
+    ({ places, name, defaultValue, meaning }) => `| ${places.join(', ')} | \`${name}\` | ${defaultValue} | ${meaning} |`,
+  );
   return ['| Of | Member | Default | Meaning |', '|---|---|---|---|', ...lines].join('\n');
 }
 
 function defaultOf(schema: z.ZodType): string {
-  const { const: only } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
-  if (only !== undefined) return `is \`${String(only)}\``;
-  const absent = schema.safeParse(undefined);
-  if (!absent.success) return 'needed';
-  if (absent.data === undefined || typeof absent.data === 'object') return '';
-  return `\`${String(absent.data)}\``;
+  const { const: constant } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  if (constant !== undefined) return `is \`${String(constant)}\``;
+  const parsedDefault = schema.safeParse(undefined);
+  if (!parsedDefault.success) return 'needed';
+  if (parsedDefault.data === undefined || typeof parsedDefault.data === 'object') return '';
+  return `\`${String(parsedDefault.data)}\``;
 }

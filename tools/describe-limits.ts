@@ -16,7 +16,7 @@ type Operation = {
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 type Document = { readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> } };
 
-/** What bounds a value, in the words of the table. */
+/** The keywords that limit a value, with the text for the table. */
 const BOUNDS: readonly (readonly [string, string])[] = [
   ['minLength', 'at least % characters'],
   ['maxLength', 'at most % characters'],
@@ -27,10 +27,10 @@ const BOUNDS: readonly (readonly [string, string])[] = [
   ['maximum', 'at most %'],
 ];
 const KINDS = ['anyOf', 'oneOf', 'allOf'] as const;
-/** No bound: what a number can be in JSON. */
+/** These values are no limit, because they are the range of JSON numbers. */
 const UNBOUNDED = new Set([Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]);
 
-/** Every limit of what is sent, as Markdown: made of the routes, and of the document that is made of them. */
+/** @returns every limit of the requests as Markdown, generated from the routes and from the API document. */
 export function describeLimits(routes: readonly Route[], document: object): string {
   const calls = routes.flatMap(callLimits).sort();
   const { schemas = {} } = (document as Document).components ?? {};
@@ -48,11 +48,11 @@ export function describeLimits(routes: readonly Route[], document: object): stri
     '',
     '| Credential or presentation | Limit |',
     '|---|---|',
-    ...CREDENTIAL_LIMITS.map(([what, limit]) => `| ${what} | ${limit} |`),
+    ...CREDENTIAL_LIMITS.map(([subject, limit]) => `| ${subject} | ${limit} |`),
   ].join('\n');
 }
 
-/** Limits of the formats, which hold for issued and for presented credentials alike. */
+/** The limits of the formats, which hold for issued and for presented credentials. */
 const CREDENTIAL_LIMITS: readonly (readonly [string, string])[] = [
   [
     'A presentation of one credential: an SD-JWT with key binding, or the base64url of a DeviceResponse',
@@ -73,24 +73,24 @@ function callLimits({ method, path, body, bodyLimit = DEFAULT_BODY_LIMIT, rateLi
 
 function rateOf(limit: Route['rateLimit']): string {
   if (limit === undefined) return '';
-  const whom = [
+  const countedBy = [
     ...(limit.perAddress === true ? ['address'] : []),
     ...(limit.perClient === undefined || limit.perClient === false ? [] : ['client']),
   ];
-  return `\`RATE_LIMIT_${limit.group.toUpperCase()}\` per ${whom.join(' and per ')}`;
+  return `\`RATE_LIMIT_${limit.group.toUpperCase()}\` per ${countedBy.join(' and per ')}`;
 }
 
-/** Whether a schema stands in a request, directly or within another one. */
+/** @returns true when a schema is part of a request, directly or within another schema. */
 function isSent(name: string, document: object): boolean {
   const bodies = operationsOf(document).flatMap(({ operation: { requestBody } }) => requestBody ?? []);
   const { schemas = {} } = (document as Document).components ?? {};
-  const seen = new Set<string>();
+  const visited = new Set<string>();
   const follow = (value: unknown): boolean =>
-    referencesOf(value).some((other) => {
-      if (other === name) return true;
-      if (seen.has(other)) return false;
-      seen.add(other);
-      return follow(schemas[other]);
+    referencesOf(value).some((reference) => {
+      if (reference === name) return true;
+      if (visited.has(reference)) return false;
+      visited.add(reference);
+      return follow(schemas[reference]);
     });
   return follow(bodies);
 }
@@ -122,20 +122,20 @@ function valueLimits(schema: Schema, place: string): string[] {
   const bounds = BOUNDS.flatMap(([keyword, words]) => {
     const bound = schema[keyword];
     if (typeof bound !== 'number' || UNBOUNDED.has(bound)) return [];
-    // What must not be empty is no limit that anybody looks up.
+    // The rule that a value must not be empty is not listed as a limit.
     if (keyword.startsWith('min') && keyword !== 'minimum' && bound <= 1) return [];
     return [words.replace('%', String(bound))];
   });
-  const own = bounds.length === 0 ? [] : [`| \`${place}\` | ${bounds.join(', ')} |`];
+  const ownRows = bounds.length === 0 ? [] : [`| \`${place}\` | ${bounds.join(', ')} |`];
   const { properties = {}, additionalProperties, items } = schema;
   return [
-    ...own,
+    ...ownRows,
     ...Object.entries(properties).flatMap(([name, member]) => valueLimits(member, `${place}.${name}`)),
     ...(typeof additionalProperties === 'object' ? valueLimits(additionalProperties, `${place}.*`) : []),
     ...(items === undefined ? [] : valueLimits(items, `${place}[]`)),
     ...KINDS.flatMap((kind) => {
       const alternatives = schema[kind];
-      return Array.isArray(alternatives) ? alternatives.flatMap((one) => valueLimits(one, place)) : [];
+      return Array.isArray(alternatives) ? alternatives.flatMap((alternative) => valueLimits(alternative, place)) : [];
     }),
   ];
 }

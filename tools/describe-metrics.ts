@@ -1,19 +1,19 @@
 import { WORKER_RESTARTS } from '../adapters/system/metrics/merged-text.ts';
-import { PREFIX, PrometheusMetrics } from '../adapters/system/metrics/prometheus-metrics.ts';
-import { WATCHED, type Watched } from '../application/ports/metrics.ts';
+import { METRIC_PREFIX, PrometheusMetrics } from '../adapters/system/metrics/prometheus-metrics.ts';
+import { GAUGES, type Watched } from '../application/ports/metrics.ts';
 
-type Described = { readonly name: string; readonly help: string; readonly type: string; readonly labelNames: readonly string[] };
+type DescribedMetric = { readonly name: string; readonly help: string; readonly type: string; readonly labelNames: readonly string[] };
 
-/** All metrics of our own, as a registry has them. */
-export function ownMetrics(): readonly Described[] {
+/** @returns all metrics of the service, as a registry contains them. */
+export function ownMetrics(): readonly DescribedMetric[] {
   const metrics = new PrometheusMetrics({ version: '', commit: null, tenants: 1 });
-  for (const name of Object.keys(WATCHED) as Watched[]) metrics.watch(name, () => ({}));
-  const all = metrics.registry.getMetricsAsArray() as unknown as Described[];
-  const own = all.filter(({ name }) => name.startsWith(PREFIX));
-  return [...own, { ...WORKER_RESTARTS, type: 'counter', labelNames: [] }];
+  for (const name of Object.keys(GAUGES) as Watched[]) metrics.observeGauge(name, () => ({}));
+  const allMetrics = metrics.registry.getMetricsAsArray() as unknown as DescribedMetric[];
+  const serviceMetrics = allMetrics.filter(({ name }) => name.startsWith(METRIC_PREFIX));
+  return [...serviceMetrics, { ...WORKER_RESTARTS, type: 'counter', labelNames: [] }];
 }
 
-/** The table of docs/monitoring.md. */
+/** @returns the table of docs/monitoring.md. */
 export function describeMetrics(): string {
   const rows = ownMetrics().map(
     ({ name, type, labelNames, help }) => `| \`${name}\` | ${type} | ${labelNames.map((label) => `\`${label}\``).join(', ')} | ${help} |`,

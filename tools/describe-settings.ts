@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SettingsSchema } from '../config/settings-schema.ts';
 
-/** The table of docs/settings.md, made of the schema that parses them. */
+/** @returns the table of docs/settings.md, generated from the schema that parses the settings. */
 export function describeSettings(): string {
   const rows = Object.entries(SettingsSchema.shape).flatMap(([name, schema]) => {
     const { description } = schema;

@@ -4,8 +4,8 @@ import { connect, dialectOf } from '../adapters/persistence/opening/database.ts'
 import { folderOf, namesOf } from '../adapters/persistence/opening/migrate.ts';
 
 /**
- * `npm run migration -- <name>`: writes what the rows gained since the last snapshot as a new migration, for both dialects.
- * The snapshots say what there was, so no server has to be there. Statements that both dialects run belong in `both-dialects.ts`.
+ * `npm run migration -- <name>`: writes the differences between the rows and the last snapshot as a new migration, for both dialects. The
+ * snapshots contain the earlier state, so no database server is needed. Statements that both dialects run belong in `both-dialects.ts`.
  */
 const name = process.argv[2];
 if (name === undefined || !/^[a-z_]+$/.test(name)) {
@@ -13,7 +13,7 @@ if (name === undefined || !/^[a-z_]+$/.test(name)) {
   process.exit(2);
 }
 const urls = ['sqlite::memory:', process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/postgres'];
-const last = Math.max(...(['postgres', 'sqlite'] as const).flatMap(namesOf).map((each) => Number(/\d+/.exec(each))));
+const lastNumber = Math.max(...(['postgres', 'sqlite'] as const).flatMap(namesOf).map((each) => Number(/\d+/.exec(each))));
 for (const url of urls) {
   const folder = folderOf(dialectOf(url));
   const orm = await connect({ url, poolSize: 1 });
@@ -23,12 +23,12 @@ for (const url of urls) {
     console.log(`${dialectOf(url)}: nothing new`);
     continue;
   }
-  // The tool counts by the clock, the folder from one.
-  const numbered = `Migration${String(last + 1).padStart(14, '0')}_${name}`;
+  // The tool numbers its files by time, and the folder counts from one.
+  const numbered = `Migration${String(lastNumber + 1).padStart(14, '0')}_${name}`;
   const path = join(folder, `${numbered}.ts`);
-  // Databases only go upwards.
-  const [upwards = ''] = readFileSync(join(folder, fileName), 'utf8').split('override down');
-  const statements = [...upwards.matchAll(/this\.addSql\((.*)\);$/gm)].map(([, statement]) => `  ${statement},\n`);
+  // Databases are never downgraded.
+  const [upgradePart = ''] = readFileSync(join(folder, fileName), 'utf8').split('override down');
+  const statements = [...upgradePart.matchAll(/this\.addSql\((.*)\);$/gm)].map(([, statement]) => `  ${statement},\n`);
   writeFileSync(path, `export const statements = [\n${statements.join('')}];\n`);
   rmSync(join(folder, fileName));
   console.log(`${relative('.', path)}; \`npm run format\` gives it its form`);

@@ -7,10 +7,10 @@ import { buildClient } from '../packages/client/package.mjs';
 import { build, bundleDemo, DIST, ROOT } from './build.mjs';
 
 /**
- * `npm run package [-- <folder>]`: writes the package that is installed with `npm install <file>`. It is put together in a
- * folder of its own, since `npm pack` as it is runs no script here (`.npmrc`), and would take parts of former builds along.
+ * `npm run package [-- <folder>]`: writes the package that is installed with `npm install <file>`. It is assembled in a temporary folder,
+ * because `npm pack` runs no scripts here (`.npmrc`), and would include parts of former builds.
  */
-const LEFT_OUT = /\.map$|(^|\/)(sources\.txt|dropped\.json)$/;
+const EXCLUDED = /\.map$|(^|\/)(sources\.txt|dropped\.json)$/;
 const COPIED = [
   'LICENSE',
   'README.md',
@@ -22,10 +22,10 @@ const COPIED = [
 
 const PAGES = 'swagger-ui-dist';
 const PAGES_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png', 'LICENSE', 'NOTICE'];
-/** What stands in the place of the package that counts installations. */
+/** The package that counts installations; it is replaced. */
 const REPLACED = '@scarf/scarf';
 
-/** @returns the path of the file. */
+/** @returns the path of the package file. */
 export async function makePackage(target) {
   await build();
   const stage = mkdtempSync(join(tmpdir(), 'vidimus-package-'));
@@ -47,7 +47,7 @@ export async function makePackage(target) {
   }
 }
 
-/** What `make-secrets.sh` left here is nobody else's business. */
+/** @returns true for secrets that `make-secrets.sh` generated, which must not be published. */
 function isSecret(path) {
   return /(^|\/)(secrets|\.env)$/.test(path);
 }
@@ -57,10 +57,10 @@ function copy(stage, file) {
   cpSync(join(ROOT, file), join(stage, file));
 }
 
-/** What this build wrote; parts of builds before are kept for processes that run here, which nobody else has. */
+/** Copies the files of this build. Parts of earlier builds are left out, because only processes on this machine use them. */
 function copyBuilt(stage) {
   const dropped = Object.keys(readJson(join(DIST, 'dropped.json')));
-  const isShipped = (file) => !LEFT_OUT.test(file) && !dropped.includes(file.split('/').at(-1));
+  const isShipped = (file) => !EXCLUDED.test(file) && !dropped.includes(file.split('/').at(-1));
   for (const file of globSync('**/*.{js,txt}', { cwd: DIST }).filter(isShipped)) copy(stage, join('dist', file));
   for (const file of globSync('config/examples/**/*.*', { cwd: ROOT }))
     cpSync(join(ROOT, file), join(stage, 'dist', file), { recursive: true });
@@ -72,12 +72,12 @@ async function addDemo(stage) {
   write(stage, 'dist/test/demo/third-party-notices.txt', notices);
 }
 
-/** Where the client stands in the package, for `import … from 'vidimus/client'`. */
+/** The place of the client in the package, for `import … from 'vidimus/client'`. */
 const CLIENT = 'packages/client/dist';
 
 /**
- * Without what is only for developers, and with every package that production has, at the version that was tested: npm
- * takes a lock file from no package. It stays private: a file is handed on, and nothing is published by mistake.
+ * @returns the manifest without development entries, and with every production package at the tested version, because npm ignores the
+ *   lock file of a package. The package stays private, so that it cannot be published by mistake.
  */
 function manifest() {
   const {
@@ -89,18 +89,18 @@ function manifest() {
     ...rest
   } = readJson(join(ROOT, 'package.json'));
   const { packages } = readJson(join(ROOT, 'package-lock.json'));
-  const ofProduction = Object.entries(packages).flatMap(([path, { dev, link, optional, version }]) => {
+  const productionVersions = Object.entries(packages).flatMap(([path, { dev, link, optional, version }]) => {
     const name = /^node_modules\/((@[^/]+\/)?[^/]+)$/.exec(path)?.[1];
     return name === undefined || dev || link || optional || name === REPLACED ? [] : [[name, version]];
   });
   const client = { types: `./${CLIENT}/index.d.ts`, default: `./${CLIENT}/index.js` };
   const exports = { ...rest.exports, './client': client };
-  return { ...rest, exports, dependencies: Object.fromEntries(ofProduction), bundleDependencies: [PAGES] };
+  return { ...rest, exports, dependencies: Object.fromEntries(productionVersions), bundleDependencies: [PAGES] };
 }
 
 /**
- * The package of the API reference counts installations by one of its own, which `overrides` replaces here, and nowhere
- * else. So it comes along without.
+ * Adds the package of the API reference. It counts installations with a package that `overrides` replaces only in this repository, so it
+ * is added without that package.
  */
 function addPages(stage) {
   const from = join(ROOT, 'node_modules', PAGES);

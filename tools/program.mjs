@@ -5,8 +5,8 @@ const EXPECTED_FAILURES = ['ERR_MODULE_NOT_FOUND', 'EROFS', 'EACCES', 'EPERM'];
 
 /**
  * Builds `dist` if a source has changed since the last build.
- * @returns the path of the program that `npm start` runs: `dist`, or the sources where `dist` cannot be built, such as in a
- *   read-only folder or without the packages of developers.
+ * @returns the path of the program that `npm start` runs: `dist`, or the sources when `dist` cannot be built, such as in a read-only
+ *   folder or without the development packages.
  */
 export async function findProgram() {
   try {

@@ -5,17 +5,17 @@ import { gzipSync } from 'node:zlib';
 const UNRELEASED = '## Unreleased';
 const VERSION = /^(\d+)\.(\d+)\.(\d+)$/;
 
-/** A release that cannot be made as asked. The message says what to do. */
+/** A release that cannot be created as requested. The message describes the remedy. */
 export class ReleaseError extends Error {}
 
 /** @throws ReleaseError unless `next` is a version `<major>.<minor>.<patch>` above `current`. */
-export function assertNextVersion(next: string, current: string): void {
-  const [, ...nextParts] = VERSION.exec(next) ?? [];
+export function assertNextVersion(nextVersion: string, current: string): void {
+  const [, ...nextParts] = VERSION.exec(nextVersion) ?? [];
   const [, ...currentParts] = VERSION.exec(current) ?? [];
-  if (nextParts.length === 0) throw new ReleaseError(`Version "${next}" is invalid. Give <major>.<minor>.<patch>, such as 0.3.0.`);
+  if (nextParts.length === 0) throw new ReleaseError(`Version "${nextVersion}" is invalid. Give <major>.<minor>.<patch>, such as 0.3.0.`);
   const firstDifference = nextParts.findIndex((part, index) => part !== currentParts[index]);
   if (firstDifference === -1 || Number(nextParts[firstDifference]) < Number(currentParts[firstDifference]))
-    throw new ReleaseError(`Version ${next} is not above the current version ${current}.`);
+    throw new ReleaseError(`Version ${nextVersion} is not above the current version ${current}.`);
 }
 
 /**
@@ -37,13 +37,13 @@ export function releaseChangelog(changelog: string, version: string, date: strin
 
 /**
  * @param manifest the text of a `package.json` or of `package-lock.json`.
- * @returns it with the version of the package itself, and in the lock file of its workspaces, replaced.
+ * @returns the text with a new version of the package, and in the lock file of its workspaces.
  */
 export function withPackageVersion(manifest: string, version: string): string {
   const parsed = JSON.parse(manifest) as { version: string; packages?: Record<string, { version?: string }> };
   parsed.version = version;
-  for (const [folder, own] of Object.entries(parsed.packages ?? {})) {
-    if (folder === '' || /^packages\/[^/]+$/.test(folder)) own.version = version;
+  for (const [folder, workspace] of Object.entries(parsed.packages ?? {})) {
+    if (folder === '' || /^packages\/[^/]+$/.test(folder)) workspace.version = version;
   }
   return `${JSON.stringify(parsed, undefined, 2)}\n`;
 }
@@ -53,7 +53,7 @@ export function withChartVersion(chart: string, version: string): string {
   return chart.replace(/^version: .*$/m, `version: ${version}`).replace(/^appVersion: .*$/m, `appVersion: ${version}`);
 }
 
-/** Keeps the API document, whose requests the next releases have to accept. @returns the folder, relative to the root. */
+/** Stores the API document, whose requests the next releases have to accept. @returns the folder, relative to the root. */
 async function writeFixture(root: URL, version: string): Promise<string> {
   const folder = `test/fixtures/releases/${version}`;
   mkdirSync(new URL(folder, root), { recursive: true });
@@ -72,7 +72,7 @@ async function release(root: URL, version: string): Promise<void> {
   const date = new Date().toISOString().slice(0, 10);
   const chart = 'deploy/helm/vidimus/Chart.yaml';
   const workspaces = globSync('packages/*/package.json', { cwd: root }).sort();
-  // All texts are made before the first is written, so that an error leaves the files as they were.
+  // All texts are generated before the first one is written, so that an error leaves the files unchanged.
   const files = {
     'CHANGELOG.md': releaseChangelog(read('CHANGELOG.md'), version, date),
     'package.json': withPackageVersion(read('package.json'), version),
@@ -92,8 +92,8 @@ async function release(root: URL, version: string): Promise<void> {
 
 if (process.argv[1]?.endsWith('release.ts') === true) {
   try {
-    const [version, ...rest] = process.argv.slice(2);
-    if (version === undefined || rest.length > 0) throw new ReleaseError('Usage: npm run release -- <version>');
+    const [version, ...furtherArguments] = process.argv.slice(2);
+    if (version === undefined || furtherArguments.length > 0) throw new ReleaseError('Usage: npm run release -- <version>');
     await release(new URL('../', import.meta.url), version);
   } catch (error) {
     if (!(error instanceof ReleaseError)) throw error;

@@ -5,33 +5,33 @@ import { join } from 'node:path';
 import { bundledPackages, ROOT } from './build.mjs';
 
 /**
- * `npm run sbom`: prints what a release is made of, as CycloneDX. `npm sbom --omit=dev` leaves out what developers need as
- * well, and where a package says its licence in a list, that; so it is given the lock file of production alone. Packages of developers
- * that the bundler takes into the console and the wallet are in the release, too.
+ * `npm run sbom`: prints the components of a release as CycloneDX. `npm sbom --omit=dev` would also leave out packages that developers
+ * need too, and licences that a package states as a list; therefore it gets a lock file with only the production packages. Development
+ * packages that are bundled into the console and the wallet are part of the release.
  */
 const lock = readJson(join(ROOT, 'package-lock.json'));
-const [[, root], ...others] = Object.entries(lock.packages);
-const { devDependencies: _dev, bin: _bin, workspaces: _workspaces, ...own } = root;
+const [[, root], ...lockEntries] = Object.entries(lock.packages);
+const { devDependencies: _dev, bin: _bin, workspaces: _workspaces, ...releaseEntry } = root;
 const bundled = new Set((await bundledPackages()).map((name) => `node_modules/${name}`));
-// The workspaces are in the release as parts of its own files.
-const production = others
+// The workspaces are bundled into files of the release.
+const production = lockEntries
   .filter(([path, { dev, link }]) => (dev !== true || bundled.has(path)) && link !== true && !path.startsWith('packages/'))
   .map(([path, entry]) => [path, entry.dev === true ? asBundled(entry) : entry]);
-own.dependencies = {
-  ...own.dependencies,
+releaseEntry.dependencies = {
+  ...releaseEntry.dependencies,
   ...Object.fromEntries(
     production.filter(([path]) => bundled.has(path)).map(([path, { version }]) => [path.slice('node_modules/'.length), version]),
   ),
 };
 
 const folder = mkdtempSync(join(tmpdir(), 'vidimus-sbom-'));
-// It calls the release as its folder is called.
-const stage = join(folder, own.name);
+// `npm sbom` uses the name of the folder as the name of the release.
+const stage = join(folder, releaseEntry.name);
 try {
   mkdirSync(stage);
   const { devDependencies: _ours, scripts: _scripts, workspaces: _parts, ...manifest } = readJson(join(ROOT, 'package.json'));
-  write('package.json', { ...manifest, dependencies: own.dependencies });
-  write('package-lock.json', { ...lock, packages: Object.fromEntries([['', own], ...production]) });
+  write('package.json', { ...manifest, dependencies: releaseEntry.dependencies });
+  write('package-lock.json', { ...lock, packages: Object.fromEntries([['', releaseEntry], ...production]) });
   const args = ['sbom', '--package-lock-only', '--sbom-format=cyclonedx', '--sbom-type=application'];
   const bom = JSON.parse(execFileSync('npm', args, { cwd: stage, encoding: 'utf8', maxBuffer: 1 << 26 }));
   for (const component of bom.components) component.licenses ??= licencesOf(component);
@@ -40,10 +40,10 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** What it was built with is in the release only if the bundler took it in, which then has an entry of its own. */
+/** @returns the entry of a bundled package, with only those dependencies that are bundled as well. */
 function asBundled({ dev: _dev, dependencies = {}, peerDependencies: _peers, optionalDependencies: _optional, ...entry }) {
-  const taken = Object.entries(dependencies).filter(([name]) => bundled.has(`node_modules/${name}`));
-  return { ...entry, dependencies: Object.fromEntries(taken) };
+  const bundledDependencies = Object.entries(dependencies).filter(([name]) => bundled.has(`node_modules/${name}`));
+  return { ...entry, dependencies: Object.fromEntries(bundledDependencies) };
 }
 
 function licencesOf({ name, version }) {

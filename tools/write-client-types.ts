@@ -15,17 +15,15 @@ const GENERATOR = fileURLToPath(new URL('../test/generated-client/node_modules/.
 const FILE = new URL('../packages/client/src/api.d.ts', import.meta.url);
 const NOTE = '/** Written by `npm run client:generate` from the OpenAPI document; not to be edited. */\n';
 
-type Answers = { readonly responses: Record<string, unknown> };
+type OperationResponses = { readonly responses: Record<string, unknown> };
 type Document = {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Answers>>>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationResponses>>>>;
 };
 
-/**
- * Without what wallets call, and without the answers that the client throws: together three quarters of the document.
- */
+/** @returns the document without the calls of wallets and without the responses that the client throws: a quarter of the whole. */
 function forClients(routes: readonly Route[]): Document {
-  const own = routes.filter(({ path }) => !path.includes('/:tenant'));
-  const document = buildOpenApi(own, {
+  const clientRoutes = routes.filter(({ path }) => !path.includes('/:tenant'));
+  const document = buildOpenApi(clientRoutes, {
     publicUrl: 'http://localhost:3000',
     version: '0',
     isExact: true,

@@ -1,24 +1,24 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 
-/** What one sentence of a specification demands of us. */
+/** A requirement that one sentence of a specification defines for the service. */
 export type Requirement = {
   readonly section: string;
   /** The word that makes it a requirement (RFC 2119). */
   readonly word: string;
-  /** What is demanded, in short and in our words. */
+  /** The requirement, in short words of our own. */
   readonly text: string;
-  /** What the service does, and where. */
+  /** A short description of the implementation and its place. */
   readonly ours: string;
-  /** `file: words of a title` of tests that break it and see it refused, or keep it and see it done; files are below `test/`. */
+  /** `file: words of a title` of tests that violate or fulfil the requirement and check the result; files are below `test/`. */
   readonly tests?: readonly string[];
-  /** Why it is not met, or cannot be told by a test. */
+  /** The reason why it is not met, or cannot be tested. */
   readonly open?: string;
 };
 
 /** The sentences of one specification that bind an issuer, an authorization server or a verifier. */
 export type Specification = {
   readonly name: string;
-  /** Sentences that bind wallets, writers of profiles or registries, and are left out. */
+  /** The number of sentences that bind wallets, authors of profiles or registries, and are left out. */
   readonly others: number;
   readonly requirements: readonly Requirement[];
 };
@@ -27,34 +27,34 @@ const PAGE = 'docs/conformance.md';
 const BEGIN = '<!-- requirements: written by `npm run docs:conformance` -->';
 const END = '<!-- /requirements -->';
 
-/** In the order of the files' names. */
+/** @returns the specifications in the order of their file names. */
 export function specifications(root: URL): readonly Specification[] {
   return globSync('test/conformance/*.json', { cwd: root })
     .sort()
     .map((file) => JSON.parse(readFileSync(new URL(file, root), 'utf8')) as Specification);
 }
 
-/** The page with its tables made anew. */
-export function withRequirements(page: string, all: readonly Specification[]): string {
-  const [before = '', rest = ''] = page.split(BEGIN);
-  const [, after = ''] = rest.split(END);
-  return `${before}${BEGIN}\n\n${[summary(all), ...all.map(tableOf)].join('\n\n')}\n\n${END}${after}`;
+/** @returns the page with new tables. */
+export function withRequirements(page: string, allSpecifications: readonly Specification[]): string {
+  const [head = '', tail = ''] = page.split(BEGIN);
+  const [, foot = ''] = tail.split(END);
+  return `${head}${BEGIN}\n\n${[summary(allSpecifications), ...allSpecifications.map(tableOf)].join('\n\n')}\n\n${END}${foot}`;
 }
 
-function summary(all: readonly Specification[]): string {
+function summary(allSpecifications: readonly Specification[]): string {
   const line = (name: string, some: readonly Requirement[], others: number) => {
     const tested = some.filter(({ tests = [] }) => tests.length > 0).length;
     const open = some.filter(({ open }) => open !== undefined).length;
     return `| ${name} | ${some.length} | ${tested} | ${open} | ${others} |`;
   };
-  const sum = all.reduce((count, { others }) => count + others, 0);
+  const sum = allSpecifications.reduce((count, { others }) => count + others, 0);
   return [
     '| Specification | Bind us | With a test | Open, with the reason | Bind others |',
     '|---|---:|---:|---:|---:|',
-    ...all.map(({ name, requirements, others }) => line(name, requirements, others)),
+    ...allSpecifications.map(({ name, requirements, others }) => line(name, requirements, others)),
     line(
       '**Together**',
-      all.flatMap(({ requirements }) => requirements),
+      allSpecifications.flatMap(({ requirements }) => requirements),
       sum,
     ),
   ].join('\n');
@@ -62,9 +62,9 @@ function summary(all: readonly Specification[]): string {
 
 function tableOf({ name, requirements }: Specification): string {
   const rows = requirements.map(({ section, word, text, ours, tests = [], open }) => {
-    const shown = tests.map((test) => `\`${test}\``);
-    const last = [...shown, ...(open === undefined ? [] : [`**open:** ${open}`])].join('<br>');
-    return `| ${[section, word, text, ours, last].map(cell).join(' | ')} |`;
+    const testNames = tests.map((test) => `\`${test}\``);
+    const lastCell = [...testNames, ...(open === undefined ? [] : [`**open:** ${open}`])].join('<br>');
+    return `| ${[section, word, text, ours, lastCell].map(cell).join(' | ')} |`;
   });
   return [`## ${name}`, '', '| Section | Word | Demanded | Ours | Test |', '|---|---|---|---|---|', ...rows].join('\n');
 }

@@ -7,7 +7,7 @@ import { collectRoutes } from '../bootstrap/wiring/routes.ts';
 import { readSettings } from '../config/settings.ts';
 import { describeLimits } from './describe-limits.ts';
 
-/** `npm run docs:limits`: writes the tables of docs/limits.md anew. Nothing is started. */
+/** `npm run docs:limits`: writes the tables of docs/limits.md again. The service is not started. */
 const file = new URL('../docs/limits.md', import.meta.url);
 const MARKS = ['<!-- limits -->\n', '\n<!-- /limits -->'] as const;
 
@@ -23,7 +23,7 @@ const routes = collectRoutes(await openPlatform(settings, closers));
 const document = buildOpenApi(routes, { publicUrl: settings.PUBLIC_URL, version: '0' });
 const [begin, end] = MARKS;
 const text = readFileSync(file, 'utf8');
-const [before] = text.split(begin);
-const [, after] = text.split(end);
-writeFileSync(file, `${before}${begin}${describeLimits(routes, document)}${end}${after}`);
+const [head] = text.split(begin);
+const [, foot] = text.split(end);
+writeFileSync(file, `${head}${begin}${describeLimits(routes, document)}${end}${foot}`);
 await closers.closeAll();

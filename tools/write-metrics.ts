@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describeMetrics } from './describe-metrics.ts';
 
-/** `npm run docs:metrics`: writes the table of docs/monitoring.md anew. */
+/** `npm run docs:metrics`: writes the table of docs/monitoring.md again. */
 const file = new URL('../docs/monitoring.md', import.meta.url);
 const [begin, end] = ['<!-- metrics -->\n', '<!-- /metrics -->'];
 const text = readFileSync(file, 'utf8');
-const [before] = text.split(begin);
-const [, after] = text.split(end);
-writeFileSync(file, `${before}${begin}${describeMetrics()}\n${end}${after}`);
+const [head] = text.split(begin);
+const [, foot] = text.split(end);
+writeFileSync(file, `${head}${begin}${describeMetrics()}\n${end}${foot}`);

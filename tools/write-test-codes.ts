@@ -1,29 +1,32 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 
-const CODE = /['"`](N\d+)[:\s]\s*([^'"`$]*)/g;
+/** A comment of codes (`// N12, N13`) and the title that follows it. */
+const CODES = /^\s*\/\/ (N\d+(?:, N\d+)*)\n(?:\s*(\w+): |[^'"`]*(['"`])((?:(?!\3)[^$])*))/gm;
 const BEGIN = '<!-- codes: written by `npm run docs:test-codes` -->';
 const END = '<!-- /codes -->';
 
-/** Every code in the name of a test, with what the name says and the files it stands in. */
+/** @returns a table of all codes of negative cases, with the title of the first test of each code and the files that contain it. */
 export function testCodes(root: URL): string {
-  const found = new Map<string, { text: string; files: Set<string> }>();
+  const cases = new Map<string, { title: string; files: Set<string> }>();
   for (const file of globSync('test/{unit,http,contract,deep,vectors}/**/*.ts', { cwd: root }).sort()) {
-    for (const [, code = '', text = ''] of readFileSync(new URL(file, root), 'utf8').matchAll(CODE)) {
-      const known = found.get(code) ?? { text: text.trim(), files: new Set() };
-      known.files.add(file.replace(/^test\//, ''));
-      found.set(code, known);
+    for (const [, codes = '', property, , title = property ?? ''] of readFileSync(new URL(file, root), 'utf8').matchAll(CODES)) {
+      for (const code of codes.split(', ')) {
+        const entry = cases.get(code) ?? { title: title.trim(), files: new Set() };
+        entry.files.add(file.replace(/^test\//, ''));
+        cases.set(code, entry);
+      }
     }
   }
-  const numbered = [...found].sort(([one], [other]) => Number(one.slice(1)) - Number(other.slice(1)));
-  const rows = numbered.map(([code, { text, files }]) => `| ${code} | ${text} | ${[...files].join(', ')} |`);
+  const numbered = [...cases].sort(([left], [right]) => Number(left.slice(1)) - Number(right.slice(1)));
+  const rows = numbered.map(([code, { title, files }]) => `| ${code} | ${title} | ${[...files].join(', ')} |`);
   return ['| Code | What is wrong | Files |', '|---|---|---|', ...rows].join('\n');
 }
 
-/** The page with its table made anew. */
+/** @returns the page with a new table. */
 export function withCodes(page: string, root: URL): string {
-  const [before = '', rest = ''] = page.split(BEGIN);
-  const [, after = ''] = rest.split(END);
-  return `${before}${BEGIN}\n\n${testCodes(root)}\n\n${END}${after}`;
+  const [head = '', tail = ''] = page.split(BEGIN);
+  const [, foot = ''] = tail.split(END);
+  return `${head}${BEGIN}\n\n${testCodes(root)}\n\n${END}${foot}`;
 }
 
 if (process.argv[1]?.endsWith('write-test-codes.ts') === true) {

@@ -4,15 +4,15 @@ import { type Certificate, parseCertificate } from '../../domain/formats/der/cer
 import { normalizeName } from '../../domain/formats/der/name.ts';
 import { isCa } from './certificate-path.ts';
 
-/** Characters of base64; certificates have less than a quarter of it. */
+/** Limit of base64 characters; certificates have less than a quarter of it. */
 const MAX_CERTIFICATE_LENGTH = 24_576;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** Anchors by what they are looked for, so that no presentation costs more for a longer list. */
+/** Index of anchors by their lookup keys, so that a presentation costs no more for a longer list. */
 export type AnchorIndex = {
-  /** Hash of all of them. */
+  /** Hash of all anchors. */
   readonly id: string;
-  /** Hashes of certificates that are trusted whatever they say of themselves. */
+  /** Hashes of certificates that are trusted without further conditions. */
   readonly unconditional: ReadonlySet<string>;
   /** Hashes of end-entity certificates. */
   readonly pins: ReadonlySet<string>;
@@ -29,9 +29,9 @@ export function indexAnchors(anchors: readonly TrustAnchor[]): AnchorIndex {
   const bySubject = new Map<string, string[]>();
   const ids: string[] = [];
   for (const { certificate: base64, pin = false, ...facts } of anchors) {
-    const read = parseFacts(base64, facts);
-    if (read === undefined) continue;
-    const { hash: fingerprint, authority } = read;
+    const parsedFacts = parseFacts(base64, facts);
+    if (parsedFacts === undefined) continue;
+    const { hash: fingerprint, authority } = parsedFacts;
     ids.push(pin ? `pin ${fingerprint}` : fingerprint);
     if (pin) {
       unconditional.add(fingerprint);
@@ -42,16 +42,16 @@ export function indexAnchors(anchors: readonly TrustAnchor[]): AnchorIndex {
       continue;
     }
     authorities.add(fingerprint);
-    const alike = bySubject.get(authority) ?? [];
-    bySubject.set(authority, alike);
-    alike.push(base64);
+    const sameSubject = bySubject.get(authority) ?? [];
+    bySubject.set(authority, sameSubject);
+    sameSubject.push(base64);
   }
   return { id: hash('sha256', ids.join('|'), 'base64url'), unconditional, pins, authorities, bySubject };
 }
 
 type Facts = { readonly hash: string; readonly authority: string | null };
 
-/** Thousands of certificates of lists were read with their lists; to parse them here would hold up all requests. */
+/** Thousands of certificates of lists were parsed with their lists; parsing them here would block all requests. */
 function parseFacts(base64: string, { hash: fingerprint, authority }: Partial<Facts>): Facts | undefined {
   if (fingerprint !== undefined && authority !== undefined) return { hash: fingerprint, authority };
   const certificate = parse(base64);

@@ -4,7 +4,6 @@ import { allowsPurpose, type CertificatePurpose } from '../../domain/keys/certif
 import { CLOCK_TOLERANCE_MS } from '../../domain/shared/clock-tolerance.ts';
 import type { RefusalReason } from '../../domain/shared/refusal.ts';
 
-/** Why a path does not hold. */
 export type PathFault = { readonly reason: RefusalReason; readonly detail: string };
 
 const ED25519 = '1.3.101.112';
@@ -21,11 +20,11 @@ const SIGNATURE_ALGORITHMS = new Set([
 const CURVES = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
 
 /**
- * Critical extensions that are processed here, or ask nothing of the one who does not restrict policies: subject and authority key
- * identifiers, key usage, subject alternative name, basic constraints, CRL distribution points, certificate policies, extended key usage.
- * Name constraints are not among them, so a path under critical ones is refused.
+ * Critical extensions that are processed here, or that require nothing of a verifier without restrictions on policies: subject and
+ * authority key identifiers, key usage, subject alternative name, basic constraints, CRL distribution points, certificate policies,
+ * extended key usage. Name constraints are not among them, so a path with critical ones is rejected.
  */
-const PROCESSED_EXTENSIONS = new Set(['14', '15', '17', '19', '31', '32', '35', '37'].map((last) => `2.5.29.${last}`));
+const PROCESSED_EXTENSIONS = new Set(['14', '15', '17', '19', '31', '32', '35', '37'].map((arc) => `2.5.29.${arc}`));
 const NAME_CONSTRAINTS = '2.5.29.30';
 
 /** RFC 5280 section 6.1.3 (a)(2) */
@@ -37,7 +36,10 @@ export function findValidityProblem(certificate: Certificate, now: Date): PathFa
   return { reason: 'certificate_expired', detail: `"${certificate.subjectText}" is not valid now` };
 }
 
-/** Whether names and key identifiers say that `issuer` made `certificate`. Anybody can write these. */
+/**
+ * Returns true if names and key identifiers refer to `issuer` as the issuer of `certificate`. They are not proof, because anyone can write
+ * them.
+ */
 export function namesIssuer(certificate: Certificate, issuer: Certificate): boolean {
   // RFC 5280 section 6.1.3 (a)(4)
   if (!isSameName(certificate.issuer, issuer.subject)) return false;
@@ -51,8 +53,8 @@ export function namesIssuer(certificate: Certificate, issuer: Certificate): bool
 }
 
 /**
- * Whether each certificate was signed by the one after it; `namesIssuer` has said so already.
- * RFC 5280 section 6.1.3 (a)(1), from the anchor down: no key computes anything before a trusted one vouches for it.
+ * Returns true if each certificate was signed by the next one; `namesIssuer` was checked before. RFC 5280 section 6.1.3 (a)(1), from the
+ * anchor down: no key is used before a trusted one vouches for it.
  * @param path leaf first, its anchor last.
  */
 export function isSigned(path: readonly Certificate[]): boolean {
@@ -62,12 +64,12 @@ export function isSigned(path: readonly Certificate[]): boolean {
     .every(({ certificate, issuer }) => issuer === undefined || certificate.x509.verify(issuer.publicKey));
 }
 
-/** Whether its key, or who signed it, is of Edwards curves, to which the ECCG has not agreed (ARF 3.0 OIA_03). */
+/** Returns true if its key or its signature is on an Edwards curve, which the ECCG has not agreed on (ARF 3.0 OIA_03). */
 export function isOfEdwards({ publicKey, signatureAlgorithm }: Certificate): boolean {
   return publicKey.asymmetricKeyType === 'ed25519' || signatureAlgorithm.oid === ED25519;
 }
 
-/** The size of RSA keys was looked at when the certificate was read. */
+/** The size of RSA keys was checked when the certificate was parsed. */
 function isStrong({ publicKey }: Certificate): boolean {
   const { namedCurve = '' } = publicKey.asymmetricKeyDetails ?? {};
   if (publicKey.asymmetricKeyType === 'rsa' || publicKey.asymmetricKeyType === 'rsa-pss') return true;
@@ -84,7 +86,7 @@ export function isSelfIssued(certificate: Certificate): boolean {
 }
 
 /**
- * Checks what each certificate of a path may do; signatures have been verified.
+ * Checks the permissions of each certificate of a path; its signatures were verified before.
  * @param path leaf first, its anchor last.
  */
 export function findRightsProblem(path: readonly Certificate[], purpose: CertificatePurpose): PathFault | undefined {
@@ -94,14 +96,14 @@ export function findRightsProblem(path: readonly Certificate[], purpose: Certifi
       // RFC 5280 section 4.2
       if (!PROCESSED_EXTENSIONS.has(extension)) return profileProblem(certificate, `critical ${extension}`);
     }
-    // RFC 5280 section 4.2.1.10: a restriction we cannot check must not be passed over.
+    // RFC 5280 section 4.2.1.10: a constraint that cannot be checked must not be ignored.
     if (extensions.has(NAME_CONSTRAINTS)) return profileProblem(certificate, 'name constraints');
     if (position === 0) continue;
     const isAnchor = position === path.length - 1;
-    const below = path.slice(1, position).filter((other) => !isSelfIssued(other)).length;
+    const issuersBelow = path.slice(1, position).filter((issuerCertificate) => !isSelfIssued(issuerCertificate)).length;
     const fault =
-      findIssuerProblem(certificate, below, isAnchor) ??
-      // An anchor is trusted by being configured.
+      findIssuerProblem(certificate, issuersBelow, isAnchor) ??
+      // An anchor is trusted by configuration.
       (isAnchor ? undefined : findPurposeProblem(certificate, purpose));
     if (fault !== undefined) return fault;
   }
@@ -109,34 +111,34 @@ export function findRightsProblem(path: readonly Certificate[], purpose: Certifi
   return leaf === undefined ? undefined : findLeafProblem(leaf, purpose);
 }
 
-function findIssuerProblem(certificate: Certificate, below: number, isAnchor: boolean): PathFault | undefined {
+function findIssuerProblem(certificate: Certificate, issuersBelow: number, isAnchor: boolean): PathFault | undefined {
   const { basicConstraints, keyUsage } = certificate;
-  const refuse = (detail: string): PathFault => ({
+  const fault = (detail: string): PathFault => ({
     reason: 'untrusted_chain',
     detail: `"${certificate.subjectText}": ${detail}`,
   });
-  // RFC 5280 section 6.1.4 (k); an anchor is trusted by being configured, so only its meaning counts.
-  if (basicConstraints?.ca !== true) return refuse('not a CA');
-  if (!isAnchor && !basicConstraints.critical) return refuse('basic constraints are not critical');
+  // RFC 5280 section 6.1.4 (k); an anchor is trusted by configuration, so only the value of the extension counts.
+  if (basicConstraints?.ca !== true) return fault('not a CA');
+  if (!isAnchor && !basicConstraints.critical) return fault('basic constraints are not critical');
   // RFC 5280 section 6.1.4 (l) and (m)
-  if (basicConstraints.pathLength !== undefined && below > basicConstraints.pathLength) return refuse('path too long');
+  if (basicConstraints.pathLength !== undefined && issuersBelow > basicConstraints.pathLength) return fault('path too long');
   // RFC 5280 section 6.1.4 (n), and section 4.2.1.3 for the presence
   const maySign = keyUsage === undefined ? isAnchor : keyUsage.has(KEY_USAGE.keyCertSign);
-  return maySign ? undefined : refuse('may not sign certificates');
+  return maySign ? undefined : fault('may not sign certificates');
 }
 
-/** RFC 5280 section 4.2.1.12; of those between leaf and anchor it restricts what they may certify. */
+/** RFC 5280 section 4.2.1.12; for certificates between leaf and anchor it restricts what they may certify. */
 function findPurposeProblem(certificate: Certificate, purpose: CertificatePurpose): PathFault | undefined {
   if (allowsPurpose(certificate, purpose)) return undefined;
   return profileProblem(certificate, `its extended key usage is not for signers of a ${purpose}`);
 }
 
-/** What a certificate that signs something has to be, pinned or not. */
+/** Requirements for a certificate that signs data, pinned or not. */
 export function findLeafProblem(leaf: Certificate, purpose: CertificatePurpose): PathFault | undefined {
   if (isCa(leaf)) return profileProblem(leaf, 'a CA signs no credentials');
   // RFC 5280 section 4.2.1.3
   if (leaf.keyUsage !== undefined && !leaf.keyUsage.has(KEY_USAGE.digitalSignature)) return profileProblem(leaf, 'no digitalSignature');
-  // Credentials and lists are signed by ECDSA and EdDSA alone, answers of responders also by RSA.
+  // Credentials and lists are signed by ECDSA and EdDSA only, responses of OCSP responders also by RSA.
   if (leaf.publicJwk === undefined && purpose !== 'OCSP answer') return profileProblem(leaf, 'unsupported key');
   return findPurposeProblem(leaf, purpose);
 }

@@ -7,12 +7,12 @@ import { type PublicJwk, publicKeyOf, thumbprint } from '../../domain/shared/jwk
 /** Key agreement of a JWE (RFC 7518 section 4.6): ECDH-ES on P-256, direct. */
 const CURVE = 'prime256v1';
 const COORDINATE_BYTES = 32;
-/** ECPrivateKey (RFC 5915 section 3) of P-256 up to its scalar, and from there to its point without compression. */
+/** ECPrivateKey (RFC 5915 section 3) of P-256 up to its scalar, and from there to its uncompressed point. */
 const BEFORE_SCALAR = Buffer.from('30770201010420', 'hex');
 const BEFORE_POINT = Buffer.from('a00a06082a8648ce3d030107a14403420004', 'hex');
 
-/** A fresh pair, and its private half ready for use. */
-export function makeKeyPair(): { readonly pair: EncryptionKeyPair; readonly privateKey: KeyObject } {
+/** Generates a key pair, with its private half ready for use. */
+export function generateEncryptionKeyPair(): { readonly pair: EncryptionKeyPair; readonly privateKey: KeyObject } {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: CURVE });
   const { x = '', y = '', d = '' } = privateKey.export({ format: 'jwk' });
   return { pair: pairOf(x, y, d), privateKey };
@@ -20,9 +20,9 @@ export function makeKeyPair(): { readonly pair: EncryptionKeyPair; readonly priv
 
 /** @param scalar 32 bytes, above 0 and below the order of P-256. */
 export function keyPairOf(scalar: Buffer): EncryptionKeyPair {
-  const own = createECDH(CURVE);
-  own.setPrivateKey(scalar);
-  const point = own.getPublicKey();
+  const ecdh = createECDH(CURVE);
+  ecdh.setPrivateKey(scalar);
+  const point = ecdh.getPublicKey();
   const [x, y] = [point.subarray(1, 1 + COORDINATE_BYTES), point.subarray(1 + COORDINATE_BYTES)];
   return pairOf(x.toString('base64url'), y.toString('base64url'), scalar.toString('base64url'));
 }
@@ -32,7 +32,7 @@ function pairOf(x: string, y: string, d: string): EncryptionKeyPair {
   return { publicJwk: { ...key, kid: thumbprint(key), use: 'enc', alg: 'ECDH-ES' }, d };
 }
 
-/** The private half of a stored pair, ready for use. With its point, which would be computed otherwise. */
+/** Private half of a stored pair, ready for use. The point is included, because it would be computed otherwise. */
 export function privateKeyOf({ publicJwk: { x, y = '' }, d }: EncryptionKeyPair): KeyObject {
   const [scalar, ...point] = [d, x, y].map((part) => Buffer.from(part, 'base64url'));
   const der = Buffer.concat([BEFORE_SCALAR, scalar ?? Buffer.of(), BEFORE_POINT, ...point]);
@@ -46,7 +46,7 @@ export function agree(publicKey: unknown, privateKey: KeyObject): Buffer | undef
   if (Object.hasOwn(publicKey, 'd')) return undefined;
   const { x, y } = publicKey;
   if (parseBytes(x)?.length !== COORDINATE_BYTES || parseBytes(y)?.length !== COORDINATE_BYTES) return undefined;
-  // None for a point that is not on the curve.
+  // Undefined for a point that is not on the curve.
   const theirs = publicKeyOf({ kty: 'EC', crv: 'P-256', x: String(x), y: String(y) });
   return theirs && diffieHellman({ privateKey, publicKey: theirs });
 }
@@ -55,7 +55,7 @@ function parseBytes(value: unknown): Buffer | undefined {
   return typeof value === 'string' ? decodeBase64url(value) : undefined;
 }
 
-/** Concat KDF with SHA-256 (RFC 7518 section 4.6.2); one round gives the 256 bits that are enough. */
+/** Concat KDF with SHA-256 (RFC 7518 section 4.6.2); one round yields 256 bits, which are enough. */
 export function deriveContentKey(secret: Buffer, header: JsonObject, bits: number): Buffer | undefined {
   const apu = parseBytes(header['apu'] ?? '');
   const apv = parseBytes(header['apv'] ?? '');

@@ -1,15 +1,15 @@
 import {
   CertificateAuthority,
   type CertificateRequest,
-  type CertificateWish,
   type RevocationListRequest,
+  type SigningRequestContent,
 } from '../../application/ports/certificate-authority.ts';
 import type { Kms, SigningKey } from '../../application/ports/kms.ts';
 import type { Random } from '../../application/ports/random.ts';
 
 type Ports = { readonly kms: Kms; readonly random: Random };
 
-/** Makes certificates. They are made seldom, so what writes them is loaded when the first one is wanted. */
+/** Creates certificates. That is rare, so the writer is loaded with the first one. */
 export class X509Authority extends CertificateAuthority {
   readonly #ports: Ports;
   #writer: Promise<CertificateAuthority> | undefined;
@@ -30,8 +30,8 @@ export class X509Authority extends CertificateAuthority {
     return (await this.#load()).revocationList(request, signer);
   }
 
-  override async request(wish: CertificateWish, key: SigningKey): Promise<string> {
-    return (await this.#load()).request(wish, key);
+  override async request(certificateRequest: SigningRequestContent, key: SigningKey): Promise<string> {
+    return (await this.#load()).request(certificateRequest, key);
   }
 
   #load(): Promise<CertificateAuthority> {

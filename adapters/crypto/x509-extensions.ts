@@ -23,18 +23,18 @@ export const USAGES = {
 } as const;
 
 /**
- * What a certificate says besides names, times and key (RFC 5280 section 4.2).
- * @param issuerKeyId as the issuer's certificate states it, hexadecimal; absent for one that signs itself.
+ * Extensions of a certificate (RFC 5280 section 4.2).
+ * @param issuerKeyId as the issuer's certificate states it, hexadecimal; absent for a self-signed certificate.
  */
 export function extensionsOf(request: CertificateRequest, issuerKeyId: string | undefined): Extension[] {
-  const own = keyIdentifier(request.publicJwk);
+  const subjectKeyId = keyIdentifier(request.publicJwk);
   return [
     // ISO/IEC 18013-5 table B.3 lists no basic constraints for document signers, and some mdoc readers reject a
     // certificate with a critical extension that is not in the table.
     ...(request.kind === 'ca' ? [CA_CONSTRAINTS] : []),
     USAGES[request.kind],
-    new SubjectKeyIdentifierExtension(own),
-    new AuthorityKeyIdentifierExtension(issuerKeyId ?? own),
+    new SubjectKeyIdentifierExtension(subjectKeyId),
+    new AuthorityKeyIdentifierExtension(issuerKeyId ?? subjectKeyId),
     ...alternativeNames(request.dnsNames, request.uris, request.contact),
     // ISO/IEC 18013-5 tables B.1 and B.3
     ...(request.issuerContact === undefined ? [] : [new IssuerAlternativeNameExtension([contactName(request.issuerContact)])]),

@@ -13,8 +13,8 @@ import {
 import {
   CertificateAuthority,
   type CertificateRequest,
-  type CertificateWish,
   type RevocationListRequest,
+  type SigningRequestContent,
 } from '../../application/ports/certificate-authority.ts';
 import type { Kms, SigningKey } from '../../application/ports/kms.ts';
 import type { Random } from '../../application/ports/random.ts';
@@ -23,7 +23,7 @@ import { keyIdentifier } from '../../domain/keys/authority-address.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { alternativeNames, extensionsOf, USAGES } from './x509-extensions.ts';
 
-/** RFC 5758 section 3.2 for ECDSA, RFC 8410 section 3 for Ed25519, in the generator's terms. */
+/** Algorithms in the generator's terms: RFC 5758 section 3.2 for ECDSA, RFC 8410 section 3 for Ed25519. */
 const SIGNATURES = {
   ES256: { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' },
   ES384: { name: 'ECDSA', namedCurve: 'P-384', hash: 'SHA-384' },
@@ -39,7 +39,7 @@ const ORGANIZATION_IDENTIFIER = '2.5.4.97';
 type Ports = { readonly kms: Kms; readonly random: Random };
 type Signer = { readonly key: SigningKey; readonly certificate?: string };
 
-/** Writes certificates after RFC 5280 and has them signed by the KMS. */
+/** Creates certificates by RFC 5280 that the KMS signs. */
 export class X509Writer extends CertificateAuthority {
   readonly #ports: Ports;
 
@@ -48,7 +48,7 @@ export class X509Writer extends CertificateAuthority {
     this.#ports = ports;
   }
 
-  /** @throws Error when the KMS signed with another key than the issuer's certificate, or the request, names. */
+  /** @throws Error if the KMS signed with another key than the issuer's certificate, or the request, names. */
   override async issue(request: CertificateRequest, signer: Signer): Promise<string> {
     const issuer = signer.certificate === undefined ? undefined : parseIssuer(signer.certificate);
     const subject = new Name(subjectName(request.subject));
@@ -66,12 +66,13 @@ export class X509Writer extends CertificateAuthority {
       this.#signingCrypto(signer.key, request.publicJwk),
     );
 
-    const made = new X509Certificate(Buffer.from(certificate.rawData));
-    if (!made.verify(issuer?.publicKey ?? made.publicKey)) throw new Error('The signing key does not belong to the issuing certificate.');
-    return made.raw.toString('base64');
+    const created = new X509Certificate(Buffer.from(certificate.rawData));
+    if (!created.verify(issuer?.publicKey ?? created.publicKey))
+      throw new Error('The signing key does not belong to the issuing certificate.');
+    return created.raw.toString('base64');
   }
 
-  /** @throws Error when the KMS signed with another key than the certificate names. */
+  /** @throws Error if the KMS signed with another key than the certificate names. */
   override async revocationList(
     { thisUpdate, nextUpdate, number, revoked }: RevocationListRequest,
     { key, certificate }: Signer & { readonly certificate: string },
@@ -101,8 +102,8 @@ export class X509Writer extends CertificateAuthority {
     return Buffer.from(list.rawData);
   }
 
-  /** @throws Error when the KMS signed with another key than the one that is to be certified. */
-  override async request({ subject, publicJwk, dnsNames }: CertificateWish, key: SigningKey): Promise<string> {
+  /** @throws Error if the KMS signed with another key than the one to be certified. */
+  override async request({ subject, publicJwk, dnsNames }: SigningRequestContent, key: SigningKey): Promise<string> {
     const request = await Pkcs10CertificateRequestGenerator.create(
       {
         name: new Name(subjectName(subject)),
@@ -112,7 +113,7 @@ export class X509Writer extends CertificateAuthority {
       },
       this.#signingCrypto(key, publicJwk),
     );
-    // RFC 2986 section 3: the signature proves that the one who asks has the key.
+    // RFC 2986 section 3: the signature proves possession of the key.
     if (!(await request.verify(webcrypto))) throw new Error('The signing key is not the one to be certified.');
     return Buffer.from(request.rawData).toString('base64');
   }
@@ -124,7 +125,7 @@ export class X509Writer extends CertificateAuthority {
     return serial.toString('hex');
   }
 
-  /** The generators ask a `Crypto` object for a signature, which the KMS makes, and for the public key. */
+  /** The generators use a `Crypto` object for the signature, which the KMS creates, and for the public key. */
   #signingCrypto(key: SigningKey, publicJwk: PublicJwk): webcrypto.Crypto {
     const { kms } = this.#ports;
     const subtle = {
@@ -143,12 +144,12 @@ function spki(publicJwk: PublicJwk): Uint8Array<ArrayBuffer> {
   return new Uint8Array(key.export({ format: 'der', type: 'spki' }));
 }
 
-/** The generators read nothing but the algorithm; the key itself never leaves the KMS. */
+/** The generators read only the algorithm; the key itself never leaves the KMS. */
 function cryptoKey(key: SigningKey): webcrypto.CryptoKey {
   return { algorithm: SIGNATURES[key.handle.algorithm] } as unknown as webcrypto.CryptoKey;
 }
 
-/** RFC 5280 section 4.1.2.4: the country is a PrintableString, the rest is UTF-8. */
+/** RFC 5280 section 4.1.2.4: the country is a PrintableString, all other parts are UTF-8. */
 function subjectName(subject: CertificateRequest['subject']): JsonNameParams {
   const { country, organization, organizationIdentifier, commonName } = subject;
   return [
@@ -159,20 +160,20 @@ function subjectName(subject: CertificateRequest['subject']): JsonNameParams {
   ];
 }
 
-/** @throws Error for what is no certificate. */
+/** @throws Error for an invalid certificate. */
 function parseIssuer(certificate: string): Certificate {
   const issuer = parseCertificate(Buffer.from(certificate, 'base64'));
   if (issuer === undefined) throw new Error('The issuing certificate cannot be read.');
   return issuer;
 }
 
-/** RFC 5280 section 4.2.1.1: the identifier that the issuer's certificate states, computed only where it has none. */
+/** RFC 5280 section 4.2.1.1: the identifier in the issuer's certificate, computed only if it states none. */
 function issuerKeyIdentifier({ subjectKeyId, publicKey }: Certificate): string {
   if (subjectKeyId !== undefined) return Buffer.from(subjectKeyId, 'base64url').toString('hex');
   return keyIdentifier(publicKey.export({ format: 'jwk' }) as PublicJwk);
 }
 
-/** X.690 section 8.3, of a number that is not negative. */
+/** X.690 section 8.3, for a number that is not negative. */
 function derInteger(value: number): Uint8Array<ArrayBuffer> {
   const digits = value.toString(16);
   const even = digits.length % 2 === 0 ? digits : `0${digits}`;

@@ -9,50 +9,48 @@ import { profileOf, warningsFor, withWarnings } from './output/warnings.ts';
 import { type Access, type CallerOf, type Family, type Find, type Reply, type Route, reply, show } from './route.ts';
 import { DeletedView } from './shapes.ts';
 
-/** Of a use case: what it is executed with, and what comes of it. */
 type UseCase<Given extends readonly unknown[], Result> = Token<{ readonly execute: (...given: Given) => Promise<Result> }>;
 
-/** What one is called by among those of its tenant; nothing where a tenant has one. */
+/** Key of a resource within its tenant; empty for a kind that a tenant has only one of. */
 type Key<Params> = Params extends z.ZodObject ? readonly [z.output<Params>[keyof z.output<Params>]] : readonly [];
 
 type Description<A extends Access, Resource, Params> = {
   readonly kind: EditedKind;
   readonly tag: string;
   readonly path: `/${string}`;
-  /** What stands for one of them in the path, as the only member; absent where a tenant has one. */
+  /** Path parameter with the key, as the only property; absent for a kind that a tenant has only one of. */
   readonly params?: Params;
   /** Example of `params` for the API document, if there is no common one for its name. */
   readonly exampleId?: string;
   readonly access: A;
-  /** What holds for routes that write. */
   readonly writes?: Pick<Partial<Route>, 'access' | 'bodyLimit'>;
   readonly view: z.ZodType;
   readonly get: UseCase<readonly [CallerOf<A>, ...Key<Params>], Resource>;
-  /** Given without its secrets, which no answer shows. */
+  /** Converts a resource whose secrets are removed. */
   toView(resource: Resource, context: { readonly caller: CallerOf<A>; readonly settings: ServiceSettings }): unknown;
-  /** What one is listed by; its `id` unless stated. */
+  /** Sort key of lists; the `id` by default. */
   key?(resource: Resource): string;
-  /** What its `ETag` is made of, where that is a part of it. */
+  /** Part of the resource from which its `ETag` is computed; all of it by default. */
   stored?(resource: Resource): object;
-  /** The profile of the written tenant, whose caller belongs to no tenant; for other kinds that of the caller's tenant counts. */
+  /** Profile of the written tenant, if the caller belongs to no tenant; for other kinds, the profile of the caller's tenant counts. */
   profile?(resource: Resource): Profile | null;
-  /** What somebody will refuse of it that is not in it, but follows from it. */
+  /** Problems that follow from the resource but are not part of it. */
   findings?(resource: Resource, caller: CallerOf<A>): readonly Finding[] | Promise<readonly Finding[]>;
 };
 
-/** What the API document says of a route beside what all have in common. */
-type Told = Pick<Route, 'operationId' | 'summary'> & Pick<Partial<Route>, 'description' | 'responses'>;
-type Written<Body extends z.ZodType> = Told &
+/** Documentation that differs between routes. */
+type RouteTexts = Pick<Route, 'operationId' | 'summary'> & Pick<Partial<Route>, 'description' | 'responses'>;
+type WriteRouteTexts<Body extends z.ZodType> = RouteTexts &
   Pick<Partial<Route>, 'members' | 'bodyLimit'> & { readonly body: Body; readonly example: unknown };
 
-/** `reporting`: the use case reports findings that do not follow from the stored resource. */
+/** `reporting`: the use case reports problems that do not follow from the stored resource. */
 type Writer<A extends Access, Resource, Given extends readonly unknown[]> =
   | UseCase<readonly [CallerOf<A>, ...Given], Resource>
   | { readonly reporting: UseCase<readonly [CallerOf<A>, ...Given, ReportFindings], Resource> };
 type Input = { readonly caller: unknown; readonly params: unknown; readonly body?: unknown };
 type Handler = (input: Input) => Promise<Reply>;
 
-/** Makes the routes of one kind of resource as its administrators call them, in the order in which they are asked for. */
+/** Builds the routes of one kind of resource for administrators, in the order of the calls. */
 export function resourceRoutes<A extends Access, Resource extends object, Params extends z.ZodObject | undefined = undefined>(
   description: Description<A, Resource, Params>,
 ): ResourceRoutes<A, Resource, Params> {
@@ -70,7 +68,7 @@ class ResourceRoutes<A extends Access, Resource extends object, Params extends z
     this.#answers = new ResourceAnswers(description);
   }
 
-  list({ by, ...told }: Told & { readonly by: UseCase<readonly [CallerOf<A>], readonly Resource[]> }): Family {
+  list({ by, ...texts }: RouteTexts & { readonly by: UseCase<readonly [CallerOf<A>], readonly Resource[]> }): Family {
     const { path, view, key = (resource: Resource) => String((resource as { readonly id?: unknown }).id) } = this.#description;
     return (find) => {
       const [useCase, settings] = [find(by), find(ServiceSettings)];
@@ -84,94 +82,93 @@ class ResourceRoutes<A extends Access, Resource extends object, Params extends z
           toView: (resource) => this.#answers.toView(resource, context),
         });
       };
-      return [{ ...this.#address.all, ...told, method: 'get', query: ListQuery, responses: { 200: z.array(view) }, handle }];
+      return [{ ...this.#address.collection, ...texts, method: 'get', query: ListQuery, responses: { 200: z.array(view) }, handle }];
     };
   }
 
-  get(told: Told): Family {
+  get(texts: RouteTexts): Family {
     const { kind, view } = this.#description;
-    const responses = { 200: view, ...told.responses };
-    return (find) => [{ ...this.#address.one, ...told, method: 'get', edits: { kind }, responses, handle: this.#show(find) }];
+    const responses = { 200: view, ...texts.responses };
+    return (find) => [{ ...this.#address.single, ...texts, method: 'get', edits: { kind }, responses, handle: this.#show(find) }];
   }
 
-  /** @param replaces whether an existing resource is replaced: the one with the id in the body, if there are many. */
+  /** @param replaces true if an existing resource is replaced: the one with the id in the body, if there are many. */
   create<Body extends z.ZodType>({
     by,
     replaces = false,
-    ...told
-  }: Written<Body> & { readonly by: Writer<A, Resource, [z.output<Body>]>; readonly replaces?: boolean }): Family {
+    ...texts
+  }: WriteRouteTexts<Body> & { readonly by: Writer<A, Resource, [z.output<Body>]>; readonly replaces?: boolean }): Family {
     const { kind, writes } = this.#description;
-    const { all, hasMany } = this.#address;
+    const { collection, hasMany } = this.#address;
     const id = ({ body }: { readonly body: { readonly id: string } }) => (hasMany ? body.id : 'default');
     const edits = replaces ? { kind, id } : { kind };
-    const responses = this.#answers.written(201, told.responses);
+    const responses = this.#answers.writeResponses(201, texts.responses);
     return (find) => {
-      const execute = executing<A, Resource, [z.output<Body>]>(find, by);
+      const execute = executorOf<A, Resource, [z.output<Body>]>(find, by);
       const handle = this.#answers.withWarnings(find, 201, ({ caller, body }, report) =>
         execute([caller as CallerOf<A>, body as z.output<Body>], report),
       );
-      return [{ ...all, ...writes, ...told, method: 'post', edits, responses, handle }];
+      return [{ ...collection, ...writes, ...texts, method: 'post', edits, responses, handle }];
     };
   }
 
-  replace<Body extends z.ZodType>(told: WrittenOne<A, Resource, Params, Body>): Family {
-    return this.#write('put', told);
+  replace<Body extends z.ZodType>(texts: WriteByKeyTexts<A, Resource, Params, Body>): Family {
+    return this.#write('put', texts);
   }
 
-  update<Body extends z.ZodType>(told: WrittenOne<A, Resource, Params, Body>): Family {
-    return this.#write('patch', told);
+  update<Body extends z.ZodType>(texts: WriteByKeyTexts<A, Resource, Params, Body>): Family {
+    return this.#write('patch', texts);
   }
 
-  delete({ by, ...told }: Told & { readonly by: UseCase<readonly [CallerOf<A>, ...Key<Params>], unknown> }): Family {
-    const { one, edits, keyOf, idOf } = this.#address;
-    const responses = { 200: DeletedView, ...told.responses };
+  delete({ by, ...texts }: RouteTexts & { readonly by: UseCase<readonly [CallerOf<A>, ...Key<Params>], unknown> }): Family {
+    const { single, edits, keyOf, idOf } = this.#address;
+    const responses = { 200: DeletedView, ...texts.responses };
     return (find) => {
       const useCase = find(by);
       const handle: Handler = async ({ caller, params }) => {
         await useCase.execute(caller as CallerOf<A>, ...keyOf(params));
         return reply(200, { id: idOf(params) });
       };
-      return [{ ...one, ...this.#description.writes, ...told, method: 'delete', edits, responses, handle }];
+      return [{ ...single, ...this.#description.writes, ...texts, method: 'delete', edits, responses, handle }];
     };
   }
 
   #show(find: Find): Handler {
     const useCase = find(this.#description.get);
-    return this.#answers.shown(find, ({ caller, params }) => useCase.execute(caller as CallerOf<A>, ...this.#address.keyOf(params)));
+    return this.#answers.showing(find, ({ caller, params }) => useCase.execute(caller as CallerOf<A>, ...this.#address.keyOf(params)));
   }
 
-  #write<Body extends z.ZodType>(method: 'put' | 'patch', { by, ...told }: WrittenOne<A, Resource, Params, Body>): Family {
-    const { one, edits, keyOf } = this.#address;
-    const responses = this.#answers.written(200, told.responses);
+  #write<Body extends z.ZodType>(method: 'put' | 'patch', { by, ...texts }: WriteByKeyTexts<A, Resource, Params, Body>): Family {
+    const { single, edits, keyOf } = this.#address;
+    const responses = this.#answers.writeResponses(200, texts.responses);
     return (find) => {
-      const execute = executing<A, Resource, [...Key<Params>, z.output<Body>]>(find, by);
+      const execute = executorOf<A, Resource, [...Key<Params>, z.output<Body>]>(find, by);
       const handle = this.#answers.withWarnings(find, 200, ({ caller, params, body }, report) =>
         execute([caller as CallerOf<A>, ...keyOf(params), body as z.output<Body>], report),
       );
-      return [{ ...one, ...this.#description.writes, ...told, method, edits, shows: this.#show(find), responses, handle }];
+      return [{ ...single, ...this.#description.writes, ...texts, method, edits, shows: this.#show(find), responses, handle }];
     };
   }
 }
 
-type WrittenOne<A extends Access, Resource, Params, Body extends z.ZodType> = Written<Body> & {
+type WriteByKeyTexts<A extends Access, Resource, Params, Body extends z.ZodType> = WriteRouteTexts<Body> & {
   readonly by: Writer<A, Resource, [...Key<Params>, z.output<Body>]>;
 };
 
-/** Runs a use case that writes, whether or not it reports findings. */
-function executing<A extends Access, Resource, Given extends readonly unknown[]>(find: Find, by: Writer<A, Resource, Given>) {
+/** Runs a use case that writes, with or without reported problems. */
+function executorOf<A extends Access, Resource, Given extends readonly unknown[]>(find: Find, by: Writer<A, Resource, Given>) {
   if ('reporting' in by) {
     const useCase = find(by.reporting);
-    return (given: readonly [CallerOf<A>, ...Given], report: ReportFindings) => useCase.execute(...given, report);
+    return (values: readonly [CallerOf<A>, ...Given], report: ReportFindings) => useCase.execute(...values, report);
   }
   const useCase = find(by);
-  return (given: readonly [CallerOf<A>, ...Given]) => useCase.execute(...given);
+  return (values: readonly [CallerOf<A>, ...Given]) => useCase.execute(...values);
 }
 
-/** The addresses of a kind of resource: of all of them, and of one by its key. */
 class ResourceAddress<K extends readonly unknown[]> {
-  readonly all: Pick<Route, 'tag' | 'surface' | 'access' | 'path'>;
-  readonly one: Pick<Route, 'tag' | 'surface' | 'access' | 'path'> & Pick<Partial<Route>, 'params' | 'exampleParameters'>;
-  /** Whether a tenant has more than one. */
+  readonly collection: Pick<Route, 'tag' | 'surface' | 'access' | 'path'>;
+  readonly single: Pick<Route, 'tag' | 'surface' | 'access' | 'path'> & Pick<Partial<Route>, 'params' | 'exampleParameters'>;
+  /** True if a tenant may have more than one. */
   readonly hasMany: boolean;
   readonly keyOf: (params: unknown) => K;
   readonly idOf = (params: unknown): string => String(this.keyOf(params)[0] ?? 'default');
@@ -179,12 +176,13 @@ class ResourceAddress<K extends readonly unknown[]> {
 
   constructor({ kind, tag, path, params, access, exampleId }: AddressDescription) {
     const [name] = Object.keys(params?.shape ?? {});
-    this.all = { tag, surface: 'admin', access, path };
+    this.collection = { tag, surface: 'admin', access, path };
     const example = exampleId === undefined ? {} : { exampleParameters: { [String(name)]: exampleId } };
-    this.one = params === undefined ? this.all : { ...this.all, ...example, path: `${path}/:${name}`, params };
+    this.single = params === undefined ? this.collection : { ...this.collection, ...example, path: `${path}/:${name}`, params };
     this.hasMany = name !== undefined;
-    this.keyOf = (given) => (name === undefined ? [] : [(given as Readonly<Record<string, unknown>>)[name]]) as unknown as K;
-    this.edits = { kind, id: ({ params: given }) => this.idOf(given) };
+    this.keyOf = (pathParameters) =>
+      (name === undefined ? [] : [(pathParameters as Readonly<Record<string, unknown>>)[name]]) as unknown as K;
+    this.edits = { kind, id: ({ params }) => this.idOf(params) };
   }
 }
 
@@ -193,7 +191,7 @@ type AddressDescription = Pick<
   'kind' | 'tag' | 'path' | 'params' | 'access' | 'exampleId'
 >;
 
-/** What routes of a kind of resource answer: its view without secrets, and the warnings of one that was written. */
+/** Responses of the routes of a kind of resource: its view without secrets, and warnings after a write. */
 class ResourceAnswers<A extends Access, Resource extends object> {
   readonly #description: AnswerDescription<A, Resource>;
 
@@ -206,13 +204,13 @@ class ResourceAnswers<A extends Access, Resource extends object> {
     return this.#description.toView(hideSecrets({ secrets }, resource), context);
   }
 
-  /** Documented answers of a route that writes. */
-  written(status: 200 | 201, responses: Route['responses'] = {}): Route['responses'] {
-    const { [status]: view = this.#description.view, ...others } = responses;
-    return { [status]: view instanceof z.ZodObject ? withWarnings(view) : view, ...others };
+  /** Documented responses of a route that writes. */
+  writeResponses(status: 200 | 201, responses: Route['responses'] = {}): Route['responses'] {
+    const { [status]: view = this.#description.view, ...otherResponses } = responses;
+    return { [status]: view instanceof z.ZodObject ? withWarnings(view) : view, ...otherResponses };
   }
 
-  shown(find: Find, execute: (input: Input) => Promise<Resource>): Handler {
+  showing(find: Find, execute: (input: Input) => Promise<Resource>): Handler {
     return async (input) => {
       const resource = await execute(input);
       const context = { caller: input.caller as CallerOf<A>, settings: find(ServiceSettings) };
@@ -220,17 +218,17 @@ class ResourceAnswers<A extends Access, Resource extends object> {
     };
   }
 
-  /** The view of a written resource with warnings of what its readers will reject. */
+  /** View of a written resource with warnings about what its readers will reject. */
   withWarnings(find: Find, status: number, execute: (input: Input, report: ReportFindings) => Promise<Resource>): Handler {
     const { kind, findings, profile: profileOfWritten } = this.#description;
     return async (input) => {
       const reported: Finding[] = [];
-      const resource = await execute(input, (some) => reported.push(...some));
+      const resource = await execute(input, (problems) => reported.push(...problems));
       const context = { caller: input.caller as CallerOf<A>, settings: find(ServiceSettings) };
       const profile = profileOfWritten?.(resource) ?? profileOf(input.caller);
-      const own = warningsFor(kind, this.#stored(resource), profile);
+      const ownWarnings = warningsFor(kind, this.#stored(resource), profile);
       const derived = (await findings?.(resource, context.caller)) ?? [];
-      const warnings = [...own, ...warningsOf([...derived, ...reported], profile)];
+      const warnings = [...ownWarnings, ...warningsOf([...derived, ...reported], profile)];
       return show(status, { ...((await this.toView(resource, context)) as object), warnings }, this.#stored(resource));
     };
   }

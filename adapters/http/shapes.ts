@@ -3,13 +3,12 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
 import { viewOf } from './output/view-of.ts';
 
-/** What a delete answers. */
 export const DeletedView = object({ id: z.string() }).meta({ id: 'Deleted', description: 'The id of what was deleted' });
 
-/** RFC 6749 section 5.2 and what follows its example. Protocols add members of their own, such as `interval`. */
+/** Error response (RFC 6749 section 5.2 and protocols that follow it). Protocols add properties of their own, such as `interval`. */
 export const ProtocolError = z.looseObject({ error: z.string(), error_description: z.string().optional() }).meta({ id: 'ProtocolError' });
 
-/** A tenant as far as things of its own name it. */
+/** Tenant as its resources refer to it. */
 export const TenantReference = object({
   id: z.string(),
   name: z.string(),
@@ -24,7 +23,7 @@ export function toTenantReference(tenant: ReferredTenant) {
 
 export type ReferredTenant = Pick<Tenant, 'name' | 'description' | 'status' | 'createdAt'> & { readonly id: string };
 
-/** The first segment of the paths that wallets call. */
+/** First path segment of the addresses for wallets. */
 export const TenantPath = object({
   tenant: z
     .string()
@@ -32,5 +31,5 @@ export const TenantPath = object({
     .transform((id) => id as TenantId),
 });
 
-/** A JSON object that is described elsewhere. */
+/** JSON object that is specified elsewhere. */
 export const Document = z.record(z.string(), z.unknown());

@@ -4,7 +4,7 @@ import { AccessTokens, type IssuedAccessToken, type VerifiedAccess } from '../..
 import { AuthorizationServerError, type AuthorizationServers } from '../../application/ports/authorization-servers.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Log } from '../../application/ports/log.ts';
-import { boundedBytes } from '../../application/tenant-cache/bounded.ts';
+import { boundedBytes } from '../../application/tenant-cache/cache-memory.ts';
 import { type ExternalIdentityRules, parseExternalIdentity } from '../../domain/clients/external-identity.ts';
 import { assertAccessToken, assertBearer, EXTERNAL_TOKEN_TYPES } from '../../domain/oauth/external-token.ts';
 import { ForeignTokenError, type ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
@@ -15,18 +15,18 @@ type Ports = { readonly authorizationServers: AuthorizationServers; readonly clo
 
 type Settings = ExternalIdentityRules & {
   readonly issuer: string;
-  /** The one signature algorithm that the provider uses. */
+  /** The only signature algorithm that the provider uses. */
   readonly algorithm: string;
 };
 
 const MAX_TOKEN_BYTES = 8 * 1024 * 1024;
-/** A token is looked at anew after so long, so that a key that the provider withdrew does not count for long. */
-const REMEMBERED_MS = 60_000;
+/** A token is verified again after this time, so that a withdrawn key of the provider does not count for long. */
+const CACHE_TTL_MS = 60_000;
 
-type Remembered = { readonly access: VerifiedAccess; readonly until: number };
+type CachedAccess = { readonly access: VerifiedAccess; readonly until: number };
 
-/** For the one who writes the provider's rules; what a token holds is told to nobody. */
-const WORDS: Partial<Record<ForeignTokenReason, string>> = {
+/** Hints for the operator of the provider; the content of a token is never revealed. */
+const REASON_MESSAGES: Partial<Record<ForeignTokenReason, string>> = {
   issuer: 'comes from another issuer than OIDC names',
   audience: `is not for "${AUDIENCE}", which its aud has to name`,
   expired: 'has expired',
@@ -38,18 +38,18 @@ const WORDS: Partial<Record<ForeignTokenReason, string>> = {
   signature: 'is not signed by the provider',
 };
 
-/** Tokens of an external OpenID provider (RFC 9068): its keys sign, its claims say who calls. */
+/** Access tokens of an external OpenID provider (RFC 9068): its keys sign, its claims identify the caller. */
 export class OidcAccessTokens extends AccessTokens {
-  override readonly issuedElsewhere: string;
+  override readonly externalIssuer: string;
   readonly #ports: Ports;
   readonly #settings: Settings;
-  readonly #verified = new LRUCache<string, Remembered>(boundedBytes(MAX_TOKEN_BYTES));
+  readonly #verified = new LRUCache<string, CachedAccess>(boundedBytes(MAX_TOKEN_BYTES));
 
   constructor(ports: Ports, settings: Settings) {
     super();
     this.#ports = ports;
     this.#settings = settings;
-    this.issuedElsewhere = settings.issuer;
+    this.externalIssuer = settings.issuer;
   }
 
   override issue(): IssuedAccessToken {
@@ -60,19 +60,19 @@ export class OidcAccessTokens extends AccessTokens {
     const { algorithm, subjectClaim } = this.#settings;
     if (reason === 'algorithm') return `the access token is not signed with ${algorithm}, as OIDC_ALGORITHM says`;
     if (reason === 'subject') return `the access token does not say who calls: it needs ${subjectClaim} (OIDC_SUB), and client_id or azp`;
-    return `the access token ${WORDS[reason] ?? 'cannot be read'}`;
+    return `the access token ${REASON_MESSAGES[reason] ?? 'cannot be read'}`;
   }
 
   override async verify(token: string): Promise<VerifiedAccess | undefined> {
     const key = hash('sha256', token, 'base64url');
-    const known = this.#verified.get(key);
+    const cached = this.#verified.get(key);
     const now = this.#ports.clock.now();
-    if (known !== undefined && now.getTime() < known.until) return known.access;
+    if (cached !== undefined && now.getTime() < cached.until) return cached.access;
     const { issuer, algorithm } = this.#settings;
     try {
       const expected = { tenantId: undefined, audience: AUDIENCE, types: EXTERNAL_TOKEN_TYPES, now };
       const verified = await this.#ports.authorizationServers.verifyToken(issuer, token, expected);
-      // RFC 8725 section 3.1: the algorithm is the operator's choice.
+      // RFC 8725 section 3.1: the operator chooses the algorithm.
       if (verified.algorithm !== algorithm) throw new ForeignTokenError('algorithm');
       assertAccessToken(verified.type, verified.claims);
       assertBearer(verified.claims);
@@ -80,7 +80,7 @@ export class OidcAccessTokens extends AccessTokens {
       if (identity === undefined) throw new ForeignTokenError('subject');
       const ends = Number(verified.claims['exp']) * 1000;
       const access = { ...identity, isExternal: true, expiresAt: new Date(ends) } as const;
-      this.#verified.set(key, { access, until: Math.min(now.getTime() + REMEMBERED_MS, ends) });
+      this.#verified.set(key, { access, until: Math.min(now.getTime() + CACHE_TTL_MS, ends) });
       return access;
     } catch (error) {
       if (error instanceof ForeignTokenError) {

@@ -1,28 +1,27 @@
 import { randomInt } from 'node:crypto';
 import type { PrivateKeyMaterial, ToSign } from '../../application/ports/kms.ts';
+import type { RequestSlots } from '../../application/ports/request-slots.ts';
 import type { Signatures } from '../../application/ports/signatures.ts';
-import type { WorkPlaces } from '../../application/ports/work-places.ts';
 import type { SigningKey, StoredKey } from '../../domain/keys/signing-key.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import { KmsProvider } from './kms-provider.ts';
 
 const RETRY_SECONDS = 2;
-/** Signatures of one call that are verified: to verify many would take longer than they took. */
+/** Signatures of one call that are verified: verifying many would take longer than creating them. */
 const MAX_VERIFIED = 4;
 
 type Ports = {
-  /** The configured name of the provider. */
   readonly name: string;
   readonly provider: KmsProvider;
   readonly signatures: Signatures;
-  /** None where no requests are served. */
-  readonly places?: WorkPlaces | undefined;
+  /** undefined if no requests are served. */
+  readonly places?: RequestSlots | undefined;
 };
 
 /**
- * A provider outside of this process, of each of whose answers some signatures are verified before anybody gets it. A wrong one, such as that of another key or of another text of the same call, would cost a wallet its code and leave it a
- * credential that nobody accepts.
+ * Provider outside of this process: some signatures of each response are verified before they are used. A wrong one, such as that of
+ * another key or of another text of the same call, would cost a wallet its code and leave it with a credential that no verifier accepts.
  */
 export class CheckedSignatures extends KmsProvider {
   readonly #ports: Ports;
@@ -52,7 +51,7 @@ export class CheckedSignatures extends KmsProvider {
 
   override async signMany(key: SigningKey, datas: readonly ToSign[]): Promise<readonly Uint8Array[]> {
     const signatures = await this.#elsewhere((provider) => provider.signMany(key, datas));
-    for (const index of chosen(datas.length)) {
+    for (const index of selectedIndexes(datas.length)) {
       const data = datas[index];
       if (data !== undefined) this.#assert(key, data, signatures[index]);
     }
@@ -81,8 +80,8 @@ export class CheckedSignatures extends KmsProvider {
 
   #elsewhere<T>(work: (provider: KmsProvider) => T | Promise<T>): Promise<T> {
     const { provider, places } = this.#ports;
-    const asked = async () => work(provider);
-    return places === undefined ? asked() : places.elsewhere(asked);
+    const call = async () => work(provider);
+    return places === undefined ? call() : places.releaseSlotWhile(call);
   }
 
   /** @throws Failure `unavailable`, whose `cause` is for the log. */
@@ -99,8 +98,8 @@ export class CheckedSignatures extends KmsProvider {
   }
 }
 
-/** All of few; of many the first, which tells whether it is the key, and some others, which tell whether they are in order. */
-function chosen(count: number): ReadonlySet<number> {
+/** Selects all of few signatures; of many the first, which reveals a wrong key, and some random ones, which reveal a wrong order. */
+function selectedIndexes(count: number): ReadonlySet<number> {
   if (count <= MAX_VERIFIED) return new Set(Array.from({ length: count }, (_, index) => index));
   return new Set([0, ...Array.from({ length: MAX_VERIFIED - 1 }, () => randomInt(count))]);
 }

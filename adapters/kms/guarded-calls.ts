@@ -1,40 +1,40 @@
 import { FairQueue, type Slot } from '../../application/queues/fair-queue.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 
-/** Failures in a row after which a provider is left alone for a while. */
+/** Consecutive failures after which a provider is not called for a while. */
 const MAX_FAILURES = 5;
 const REST_MS = 2_000;
-/** Calls that may wait for a slot; each holds little more than what it is about to sign. */
+/** Limit of calls that wait for a slot; each holds little more than the text to sign. */
 const MAX_WAITING = 5_000;
-/** All calls are of one party, so they are made in the order of arrival. */
-const PARTY = 'provider';
+/** All calls have one queue key, so they run in the order of arrival. */
+const QUEUE_KEY = 'provider';
 
 /**
- * What concerns one key or one request alone, such as a key that somebody destroyed: it says nothing about whether the
- * provider works, so that nobody else is held up by it. The message is for the log.
+ * Failure of one key or one request, such as a destroyed key: it says nothing about the provider, so other calls continue. The message is
+ * for the log.
  */
-export class KeyRefused extends Error {}
+export class KeyRejectedError extends Error {}
 
 type Settings = {
-  /** The configured name of the provider. */
+  /** Configured name of the provider. */
   readonly name: string;
   readonly timeoutMs: number;
-  /** Calls that are under way at the same time. */
+  /** Number of concurrent calls. */
   readonly atOnce: number;
 };
 
 /**
- * Calls to a provider that may hang, refuse or be gone. Each ends in time, only so many are under way, and a provider that
- * failed several times in a row is not asked for some seconds; then one call finds out whether it is back. What fails
- * becomes a `Failure` `unavailable` that says when to try again; why it failed is its `cause`, for the log.
+ * Guards calls to a provider that may hang, fail or be unavailable. Each call ends in time, concurrency is limited, and a provider that
+ * failed several times in a row is not called for some seconds; then one call probes it (circuit breaker). Failures become a `Failure`
+ * `unavailable` with a retry time; the reason is its `cause`, for the log.
  */
 export class GuardedCalls {
   readonly #settings: Settings;
   readonly #queue: FairQueue;
-  /** When the time of the calls under way is over; some of them hang beyond it. */
+  /** Deadlines of the running calls; some of them hang longer. */
   readonly #ends = new Set<{ readonly at: number }>();
   #failures = 0;
-  /** In milliseconds of this process; a provider that works has none. */
+  /** Monotonic time in milliseconds; 0 for a provider that works. */
   #restsUntil = 0;
   #isProbing = false;
 
@@ -46,7 +46,7 @@ export class GuardedCalls {
   }
 
   /**
-   * @param work has to end soon after `signal` says so: until then it takes up one of the calls.
+   * @param work has to end soon after `signal` is aborted: until then it occupies a slot.
    * @throws Failure `unavailable`; a `Failure` of `work` itself, such as `invalid_input`, is passed on.
    */
   async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -59,14 +59,14 @@ export class GuardedCalls {
       call.abort(slot === undefined ? this.#noSlotError() : new Error(`no answer within ${timeoutMs} ms`));
     }, timeoutMs);
     try {
-      slot = this.#queue.enter(PARTY) ?? (await this.#queue.wait(PARTY, call.signal));
+      slot = this.#queue.enter(QUEUE_KEY) ?? (await this.#queue.wait(QUEUE_KEY, call.signal));
       const result = await this.#call(work, slot, call.signal, deadline);
       this.#failures = 0;
       this.#restsUntil = 0;
       return result;
     } catch (error) {
       if (error instanceof Failure) throw error;
-      if (!(error instanceof KeyRefused)) this.#count();
+      if (!(error instanceof KeyRejectedError)) this.#count();
       throw this.unavailable(error);
     } finally {
       clearTimeout(timer);
@@ -74,34 +74,34 @@ export class GuardedCalls {
     }
   }
 
-  /** @throws Failure `unavailable` while the provider is left alone. */
+  /** @throws Failure `unavailable` while the circuit is open. */
   assertReady(): void {
-    if (this.#isLeftAlone()) throw this.#leftAlone();
+    if (this.#isCircuitOpen()) throw this.#circuitOpenError();
   }
 
-  #isLeftAlone(): boolean {
+  #isCircuitOpen(): boolean {
     return this.#restsUntil !== 0 && (this.#isProbing || performance.now() < this.#restsUntil);
   }
 
-  #leftAlone(): Failure {
+  #circuitOpenError(): Failure {
     return this.unavailable(new Error('it failed several times in a row and is left alone for some seconds'));
   }
 
-  /** @returns whether this call is the one that finds out whether the provider is back. */
+  /** @returns true if this call probes the provider. */
   #admit(): boolean {
     if (this.#restsUntil === 0) return false;
-    if (this.#isLeftAlone()) throw this.#leftAlone();
+    if (this.#isCircuitOpen()) throw this.#circuitOpenError();
     this.#isProbing = true;
     return true;
   }
 
-  /** Where all calls hang, no call gets so far as to fail by itself, so the waiting calls count. */
+  /** If all calls hang, none of them fails by itself, so the timeouts of waiting calls count. */
   #noSlotError(): Failure {
     if (this.#hangs()) this.#count();
     return this.unavailable(new Error('other calls to it took all of the time'));
   }
 
-  /** Rejects when `signal` is aborted. The slot is free when the work has really ended. */
+  /** Rejects when `signal` is aborted. The slot is released when the work has really ended. */
   #call<T>(work: (signal: AbortSignal) => Promise<T>, slot: Slot, signal: AbortSignal, deadline: number): Promise<T> {
     const end = { at: deadline };
     this.#ends.add(end);
@@ -116,10 +116,10 @@ export class GuardedCalls {
     });
   }
 
-  /** Whether all calls under way were given up long ago; one that is merely late ends soon afterwards. */
+  /** Returns true if all running calls timed out long ago; a call that is merely late ends soon afterwards. */
   #hangs(): boolean {
     const long = performance.now() - this.#settings.timeoutMs / 2;
-    return [...this.#ends].every(({ at }) => at < long);
+    return [...this.#ends].every(({ at: deadline }) => deadline < long);
   }
 
   #count(): void {
@@ -127,7 +127,7 @@ export class GuardedCalls {
     if (this.#failures >= MAX_FAILURES) this.#restsUntil = performance.now() + REST_MS;
   }
 
-  /** What a request is told when its key cannot be used. @param cause its message is for the log. */
+  /** Error for a request whose key cannot be used. @param cause its message is for the log. */
   unavailable(cause: unknown): Failure {
     const reason = cause instanceof Error ? cause.message : String(cause);
     return new Failure(

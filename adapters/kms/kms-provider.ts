@@ -4,11 +4,11 @@ import { Failure } from '../../domain/shared/failure.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../domain/shared/jwk.ts';
 
 /**
- * One place where keys live. `local/` keeps them sealed beside the data; a provider that keeps them in an external
- * service has its own folder here and passes the same contract suite.
+ * Backend for keys. `local/` keeps them sealed in the database; a provider of an external service has a folder of its own and passes the
+ * same contract suite.
  */
 export abstract class KmsProvider {
-  /** Of the keys that it can make. */
+  /** Algorithms of the keys that it can create. */
   get algorithms(): readonly SigningAlgorithm[] {
     return SIGNING_ALGORITHMS;
   }
@@ -28,17 +28,17 @@ export abstract class KmsProvider {
   }
 
   /**
-   * @returns the private half, for another provider; the caller overwrites it when it is done.
+   * @returns the private half, for another provider; the caller overwrites it afterwards.
    * @throws Failure `conflict` unless the provider overrides it: keys do not leave their provider.
    */
   release(_key: SigningKey): Uint8Array {
     throw new Failure('conflict', 'this key cannot leave its provider');
   }
 
-  /** @throws Failure `unavailable` when it is known not to work at present. */
+  /** @throws Failure `unavailable` if it is known not to work at present. */
   assertReady(): void {}
 
-  /** Destroys a key; one that is gone already is no failure. A local key goes with its row. */
+  /** Destroys a key; a missing key is no failure. A local key is destroyed with its row. */
   async remove(_key: SigningKey): Promise<void> {}
 
   /** Resolves when keys can be used. @throws Error that tells the operator why not. */
@@ -47,12 +47,12 @@ export abstract class KmsProvider {
   async close(): Promise<void> {}
 }
 
-/** A provider as the configuration lists it. */
+/** Provider as the configuration lists it. */
 export type NamedProvider = {
   readonly name: string;
   /** `local` or the kind of external service. */
   readonly type: string;
   readonly provider: KmsProvider;
-  /** The tenants that may have keys made there; all unless stated. */
+  /** Tenants whose keys may be created there; all by default. */
   readonly onlyFor?: readonly string[];
 };

@@ -4,14 +4,14 @@ import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import type { KmsProvider, NamedProvider } from './kms-provider.ts';
 
-/** Milliseconds for which it is known whether a provider answers. */
-const CHECK_COUNTS_MS = 1_000;
+/** Time in milliseconds for which the result of a check is reused. */
+const CHECK_TTL_MS = 1_000;
 
 type Settings = {
   readonly providers: readonly NamedProvider[];
-  /** Name of the provider at which keys are born unless something else is said. */
+  /** Provider of new keys unless the caller or the tenant names another one. */
   readonly default: string;
-  /** Provider names by tenant. Decides where the next key is born; existing keys stay where they are. */
+  /** Providers of new keys by tenant; existing keys stay where they are. */
   readonly tenantDefaults?: Readonly<Record<string, string>>;
 };
 
@@ -21,10 +21,10 @@ export class KmsRegistry extends Kms {
   readonly #default: string;
   readonly #tenantDefaults: ReadonlyMap<string, string>;
 
-  /** By provider: many may ask, and each answer counts for a while. */
+  /** Recent checks by provider, because many callers may need one. */
   readonly #checks = new Map<string, { readonly at: number; readonly result: Promise<void> }>();
 
-  /** @throws Error when the configuration names a provider twice or points to one that it does not list. */
+  /** @throws Error if the configuration names a provider twice or refers to one that it does not list. */
   constructor(settings: Settings) {
     super();
     this.#providers = new Map(settings.providers.map((entry) => [entry.name, entry]));
@@ -32,46 +32,46 @@ export class KmsRegistry extends Kms {
     this.#tenantDefaults = new Map(Object.entries(settings.tenantDefaults ?? {}));
     if (this.#providers.size !== settings.providers.length) throw new Error('The KMS configuration names a provider twice.');
     for (const name of [this.#default, ...this.#tenantDefaults.values()]) {
-      if (!this.#providers.has(name)) throw new Error(missing(name));
+      if (!this.#providers.has(name)) throw new Error(unknownProviderMessage(name));
     }
   }
 
   override async generate(tenantId: string, algorithm: SigningAlgorithm, provider?: string): Promise<StoredKey> {
-    const at = this.#birthplace(tenantId, provider);
-    assertAlgorithm(at, algorithm);
-    return named(at, () => at.provider.generate(tenantId, algorithm));
+    const target = this.#providerForNewKey(tenantId, provider);
+    assertAlgorithm(target, algorithm);
+    return withProviderName(target, () => target.provider.generate(tenantId, algorithm));
   }
 
   override async import(tenantId: string, key: PrivateKeyMaterial, provider?: string): Promise<StoredKey> {
-    const at = this.#birthplace(tenantId, provider);
-    return named(at, () => at.provider.import(tenantId, key));
+    const target = this.#providerForNewKey(tenantId, provider);
+    return withProviderName(target, () => target.provider.import(tenantId, key));
   }
 
-  override async takeOver(key: SigningKey, provider: string): Promise<StoredKey> {
-    const to = this.#birthplace(key.tenantId, provider);
-    assertAlgorithm(to, key.handle.algorithm);
-    const material = this.#holder(key).release(key);
+  override async copyToProvider(key: SigningKey, provider: string): Promise<StoredKey> {
+    const target = this.#providerForNewKey(key.tenantId, provider);
+    assertAlgorithm(target, key.handle.algorithm);
+    const material = this.#providerOfKey(key).release(key);
     try {
-      return await named(to, () => to.provider.import(key.tenantId, material));
+      return await withProviderName(target, () => target.provider.import(key.tenantId, material));
     } finally {
       material.fill(0);
     }
   }
 
   override sign(key: SigningKey, data: ToSign): Uint8Array | Promise<Uint8Array> {
-    return this.#holder(key).sign(key, data);
+    return this.#providerOfKey(key).sign(key, data);
   }
 
   override signMany(key: SigningKey, datas: readonly ToSign[]): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
-    return this.#holder(key).signMany(key, datas);
+    return this.#providerOfKey(key).signMany(key, datas);
   }
 
   override assertReady(key: SigningKey): void {
-    this.#holder(key).assertReady();
+    this.#providerOfKey(key).assertReady();
   }
 
   override async remove(key: SigningKey): Promise<void> {
-    await this.#holder(key).remove(key);
+    await this.#providerOfKey(key).remove(key);
   }
 
   override providers(tenantId?: string): readonly KeyProvider[] {
@@ -86,31 +86,31 @@ export class KmsRegistry extends Kms {
   }
 
   override async assertReachable(provider: string): Promise<void> {
-    const known = this.#providers.get(provider);
-    if (known === undefined) throw new Error(missing(provider));
+    const entry = this.#providers.get(provider);
+    if (entry === undefined) throw new Error(unknownProviderMessage(provider));
     const now = performance.now();
-    const last = this.#checks.get(provider);
-    if (last !== undefined && now - last.at < CHECK_COUNTS_MS) return last.result;
-    const result = known.provider.assertReachable();
+    const lastCheck = this.#checks.get(provider);
+    if (lastCheck !== undefined && now - lastCheck.at < CHECK_TTL_MS) return lastCheck.result;
+    const result = entry.provider.assertReachable();
     this.#checks.set(provider, { at: now, result });
     return result;
   }
 
-  #holder({ handle: { kms } }: SigningKey): KmsProvider {
-    const known = this.#providers.get(kms);
-    if (known === undefined) {
-      // Wallets are told no more of the configuration than that.
+  #providerOfKey({ handle: { kms } }: SigningKey): KmsProvider {
+    const entry = this.#providers.get(kms);
+    if (entry === undefined) {
+      // Wallets learn nothing else about the configuration.
       const message = 'the key cannot be used at present; try again';
-      throw new Failure('unavailable', message, { cause: new OperatorReason(missing(kms)) });
+      throw new Failure('unavailable', message, { cause: new OperatorReason(unknownProviderMessage(kms)) });
     }
-    return known.provider;
+    return entry.provider;
   }
 
-  #birthplace(tenantId: string, wanted?: string): NamedProvider {
-    const name = wanted ?? this.providerOf(tenantId);
-    const known = this.#providers.get(name);
-    if (known === undefined || !isFor(known, tenantId)) throw new Failure('invalid_input', missing(name));
-    return known;
+  #providerForNewKey(tenantId: string, requestedName?: string): NamedProvider {
+    const name = requestedName ?? this.providerOf(tenantId);
+    const entry = this.#providers.get(name);
+    if (entry === undefined || !isFor(entry, tenantId)) throw new Failure('invalid_input', unknownProviderMessage(name));
+    return entry;
   }
 }
 
@@ -118,13 +118,13 @@ function isFor({ onlyFor }: NamedProvider, tenantId: string | undefined): boolea
   return onlyFor === undefined || tenantId === undefined || onlyFor.includes(tenantId);
 }
 
-function assertAlgorithm({ name, provider: { algorithms } }: NamedProvider, wanted: SigningAlgorithm): void {
-  if (algorithms.includes(wanted)) return;
-  throw new Failure('invalid_input', `The KMS provider "${name}" makes no keys for ${wanted}, but for: ${algorithms.join(', ')}.`);
+function assertAlgorithm({ name, provider: { algorithms } }: NamedProvider, algorithm: SigningAlgorithm): void {
+  if (algorithms.includes(algorithm)) return;
+  throw new Failure('invalid_input', `The KMS provider "${name}" makes no keys for ${algorithm}, but for: ${algorithms.join(', ')}.`);
 }
 
-/** Who makes keys is told which provider does not answer; a wallet is not. */
-async function named<T>({ name }: NamedProvider, work: () => Promise<T>): Promise<T> {
+/** The creator of a key learns which provider does not respond; a wallet does not. */
+async function withProviderName<T>({ name }: NamedProvider, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -134,6 +134,6 @@ async function named<T>({ name }: NamedProvider, work: () => Promise<T>): Promis
   }
 }
 
-function missing(name: string): string {
+function unknownProviderMessage(name: string): string {
   return `The KMS configuration has no provider named "${name}". Add it, or name one that is configured.`;
 }

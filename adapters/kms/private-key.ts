@@ -6,8 +6,8 @@ import { algorithmOf, type PublicJwk, parsePublicJwk, type SigningAlgorithm, thu
 type PrivateKey = { readonly key: KeyObject; readonly publicJwk: PublicJwk; readonly algorithm: SigningAlgorithm };
 
 /**
- * Reads a private key for P-256, P-384, P-521 or Ed25519.
- * @throws Failure `invalid_input` for any other key, and when its two halves do not belong together.
+ * Parses a private key for P-256, P-384, P-521 or Ed25519.
+ * @throws Failure `invalid_input` for any other key, and if its two halves do not match.
  */
 export function parsePrivateKey(material: PrivateKeyMaterial): PrivateKey {
   const key = parse(material);
@@ -20,7 +20,7 @@ export function parsePrivateKey(material: PrivateKeyMaterial): PrivateKey {
   return { key, publicJwk, algorithm };
 }
 
-/** The public half of a key that we made ourselves. */
+/** Public half of a key that this service generated. */
 export function publicHalf(key: KeyObject): PublicJwk {
   const publicJwk = parsePublicJwk(createPublicKey(key).export({ format: 'jwk' }));
   if (publicJwk === undefined) throw new Error('Made a key that is no signature key.');
@@ -33,20 +33,20 @@ function parse(material: PrivateKeyMaterial): KeyObject | undefined {
       ? createPrivateKey({ key: Buffer.from(material), format: 'der', type: 'pkcs8' })
       : createPrivateKey({ key: material as JsonWebKey, format: 'jwk' });
   } catch {
-    // The parser's message may quote the key.
+    // The message of the parser may quote the key.
     return undefined;
   }
 }
 
-/** A JWK for Ed25519 states a public half, too, which the parser passes over to make its own. */
+/** A JWK for Ed25519 states its public half, too, which the parser ignores and computes itself. */
 function isStated(publicJwk: PublicJwk, material: PrivateKeyMaterial): boolean {
   if (material instanceof Uint8Array) return true;
-  const { d: _d, ...rest } = material;
-  const stated = parsePublicJwk(rest);
+  const { d: _d, ...publicProperties } = material;
+  const stated = parsePublicJwk(publicProperties);
   return stated !== undefined && thumbprint(stated) === thumbprint(publicJwk);
 }
 
-/** Both formats carry the public half of an EC key beside the private one, and nothing forces them to agree. */
+/** Both formats carry the public half of an EC key beside the private one, and the two may be inconsistent. */
 function halvesMatch(key: KeyObject): boolean {
   const probe = Buffer.from('vidimus');
   const hash = key.asymmetricKeyType === 'ec' ? 'sha256' : null;

@@ -5,39 +5,42 @@ import type { JobSql } from './job-sql.ts';
 import type { PostgresSql } from './postgres/sql.ts';
 import { CLIENT_COLUMNS, clientOf } from './rows/tenant-columns.ts';
 import type { SqliteSql } from './sqlite/sql.ts';
-import { named, type Parameter, type Row } from './statement.ts';
+import { namedStatement, type Parameter, type Row } from './statement.ts';
 
 const PURPOSE = 'vidimus/clients';
-/** During a rolling upgrade, processes of the release before write clients without a code for at most this long. */
+/** During a rolling upgrade, processes of the previous release write clients without a MAC for at most this long. */
 export const ROLLING_UPGRADE_MS = 15 * 60_000;
 const SWEEP_EVERY_MS = 30_000;
 
-/** One row says since when every client has a code. */
-const READ_MARKER = named('client_macs_marker', 'select since, tolerated_until, code from client_mac_markers');
+/** One row records since when every client has a MAC. */
+const READ_MARKER = namedStatement('client_macs_marker', 'select since, tolerated_until, code from client_mac_markers');
 const PUT_MARKER = `insert into client_mac_markers (id, since, tolerated_until, code) values ('clients', $1, $2, $3)
   on conflict (id) do nothing`;
-const PUT_MARKER_POSTGRES = named('put_client_macs_marker', `${PUT_MARKER} returning 1 as changed`);
-const PUT_MARKER_SQLITE = named('put_client_macs_marker', PUT_MARKER);
-const ALL = named('clients_to_protect', `select ${CLIENT_COLUMNS} from clients order by client_id`);
-const CHANGED = named('clients_changed_since', `select ${CLIENT_COLUMNS} from clients where updated_at >= $1 order by client_id`);
-const PUT_MAC = named('put_client_mac', 'update clients set mac = $1 where client_id = $2 and version = $3');
-const PAGE = named('page_client_macs', `select ${CLIENT_COLUMNS} from clients where client_id > $1 order by client_id limit $2`);
+const PUT_MARKER_POSTGRES = namedStatement('put_client_macs_marker', `${PUT_MARKER} returning 1 as changed`);
+const PUT_MARKER_SQLITE = namedStatement('put_client_macs_marker', PUT_MARKER);
+const SELECT_ALL = namedStatement('clients_to_protect', `select ${CLIENT_COLUMNS} from clients order by client_id`);
+const SELECT_CHANGED = namedStatement(
+  'clients_changed_since',
+  `select ${CLIENT_COLUMNS} from clients where updated_at >= $1 order by client_id`,
+);
+const PUT_MAC = namedStatement('put_client_mac', 'update clients set mac = $1 where client_id = $2 and version = $3');
+const PAGE = namedStatement('page_client_macs', `select ${CLIENT_COLUMNS} from clients where client_id > $1 order by client_id limit $2`);
 
 /**
- * Codes over what a client may do and over its secret hash, so that nobody who only writes to the database grants rights.
- * A row without a valid code is no client. An older row of the same client that is put back has a valid code.
+ * MACs over the rights and the secret hash of a client, so that write access to the database alone does not grant rights. A row without a
+ * valid MAC is ignored. An older row of the same client that is restored has a valid MAC.
  */
 export class ClientMacs {
   readonly #macs: Macs;
-  /** Since when clients have codes; undefined in a database that no service of this release has started on. */
-  readonly #since: Date | undefined;
-  /** Rows that were written between `#since` and this time may be of the release before. */
+  /** Time since when clients have MACs; undefined if no service of this release has started on the database. */
+  readonly #introducedAt: Date | undefined;
+  /** Rows that were written between `#introducedAt` and this time may come from the previous release. */
   readonly #toleratedUntil: number;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(cipher: Cipher, since: Date | undefined, toleratedUntil: number) {
+  constructor(cipher: Cipher, introducedAt: Date | undefined, toleratedUntil: number) {
     this.#macs = cipher.macs(PURPOSE);
-    this.#since = since;
+    this.#introducedAt = introducedAt;
     this.#toleratedUntil = toleratedUntil;
   }
 
@@ -45,46 +48,46 @@ export class ClientMacs {
     return this.#macs.make(textOf(client));
   }
 
-  /** @param mac as it is stored; null for none. */
+  /** @param mac the stored MAC; null if there is none. */
   isGenuine(client: Client, mac: string | null | undefined): boolean {
-    return this.#since === undefined || this.#isValid(client, mac) || this.#isTolerated(client);
+    return this.#introducedAt === undefined || this.#isValid(client, mac) || this.#isTolerated(client);
   }
 
-  /** @returns undefined for a row that something else than the service wrote. */
+  /** @returns undefined if the service did not write the row. */
   verify(client: Client, mac: string | null | undefined): Client | undefined {
     return this.isGenuine(client, mac) ? client : undefined;
   }
 
-  /** The same for a row that `CLIENT_COLUMNS` select. */
+  /** Verifies a row that was selected with `CLIENT_COLUMNS`. */
   verifyRow(row: Row): Client | undefined {
     return this.verify(clientOf(row), row['mac'] as string | null);
   }
 
-  /** Ids of clients whose code is not valid. */
+  /** Ids of clients whose MAC is invalid. */
   async forged(sql: JobSql): Promise<readonly string[]> {
-    const rows = await sql.all(ALL);
+    const rows = await sql.all(SELECT_ALL);
     return rows.filter((row) => this.verifyRow(row) === undefined).map((row) => String(row['client_id']));
   }
 
-  /** Makes the codes of valid rows anew under the present master secret. @returns how many changed. */
+  /** Renews the MACs of valid rows under the current master secret. @returns the number of changed rows. */
   async reseal(sql: JobSql, limit: number, presentKeyId: string): Promise<number> {
     let done = 0;
-    let last = '';
+    let lastClientId = '';
     for (;;) {
-      const rows = await sql.all(PAGE, last, limit);
+      const rows = await sql.all(PAGE, lastClientId, limit);
       for (const row of rows) {
-        last = String(row['client_id']);
+        lastClientId = String(row['client_id']);
         const client = this.verifyRow(row);
         if (client === undefined || String(row['mac'] ?? '').startsWith(`${presentKeyId}.`)) continue;
-        done += await sql.change(PUT_MAC, this.make(client), last, client.version);
+        done += await sql.change(PUT_MAC, this.make(client), lastClientId, client.version);
       }
       if (rows.length < limit) return done;
     }
   }
 
-  /** While rows of the release before are tolerated, they get their codes. */
+  /** Adds MACs to rows of the previous release while they are tolerated. */
   startSweeping(sql: JobSql): void {
-    if (this.#since === undefined || Date.now() >= this.#toleratedUntil) return;
+    if (this.#introducedAt === undefined || Date.now() >= this.#toleratedUntil) return;
     this.#timer = setInterval(() => void this.#sweep(sql), SWEEP_EVERY_MS);
     this.#timer.unref();
   }
@@ -94,13 +97,13 @@ export class ClientMacs {
   }
 
   async #sweep(sql: JobSql): Promise<void> {
-    if (this.#since === undefined) return;
+    if (this.#introducedAt === undefined) return;
     if (Date.now() >= this.#toleratedUntil) {
       this.stop();
       return;
     }
     try {
-      for (const row of await sql.all(CHANGED, this.#since.getTime())) {
+      for (const row of await sql.all(SELECT_CHANGED, this.#introducedAt.getTime())) {
         const client = this.verifyRow(row);
         if (client === undefined || this.#isValid(client, row['mac'] as string | null)) continue;
         await sql.change(PUT_MAC, this.make(client), client.clientId, client.version);
@@ -115,45 +118,45 @@ export class ClientMacs {
   }
 
   #isTolerated({ updatedAt }: Client): boolean {
-    if (this.#since === undefined || Date.now() >= this.#toleratedUntil) return false;
-    return updatedAt >= this.#since;
+    if (this.#introducedAt === undefined || Date.now() >= this.#toleratedUntil) return false;
+    return updatedAt >= this.#introducedAt;
   }
 }
 
-const markerText = (since: number, until: number) => JSON.stringify(['clients', since, until]);
+const markerText = (introducedAt: number, toleratedUntil: number) => JSON.stringify(['clients', introducedAt, toleratedUntil]);
 
-/** Everything that grants something. What waits to be picked up is sealed by itself. */
+/** Everything that grants rights. A secret that waits to be picked up is sealed by itself. */
 function textOf(client: Client): string {
   const { clientId, tenantId, roles, allowedPresentationConfigs, allowedIssuanceConfigs } = client;
   const { secretHash, secretRevision, formerSecretUntil } = client;
-  const until = formerSecretUntil?.getTime() ?? null;
+  const formerSecretExpiresAt = formerSecretUntil?.getTime() ?? null;
   return JSON.stringify([
     ...['client', clientId, tenantId, roles, allowedPresentationConfigs, allowedIssuanceConfigs],
     secretHash,
     secretRevision,
-    until,
+    formerSecretExpiresAt,
   ]);
 }
 
-/** Since when, until when rows of the release before are tolerated, and the code over both. */
+/** Time since when clients have MACs, end of the tolerance for rows of the previous release, and the MAC over both. */
 type Marker = readonly [number, number, string];
 
-type Opening = {
+type ClientMacOptions = {
   readonly jobs: JobSql;
   readonly cipher: Cipher;
-  /** Gives all clients their codes and puts the marker, in one transaction. */
+  /** Adds MACs to all clients and stores the marker in one transaction. */
   readonly adopt: (make: (client: Client) => string, marker: Marker) => Promise<void>;
-  /** Whether processes of the release before may run beside this one. */
+  /** Processes of the previous release may run beside this one. */
   readonly hasOthers: boolean;
   readonly writes: boolean;
 };
 
 /**
- * Clients of earlier releases get their codes once, at the first start of this release. The marker of that has a code of
- * its own, so a later time cannot be written into it; without the marker, and with any code in the database, no row gets
- * one, so that removing both from the database makes nobody a client.
+ * Clients of earlier releases get their MACs once, at the first start of this release. The marker that records this has a MAC of its own,
+ * so its times cannot be changed. Without the marker, rows get MACs only if no row has one, so removing the marker does not turn a forged
+ * row into a client.
  */
-export async function openClientMacs({ jobs, cipher, adopt, hasOthers, writes }: Opening): Promise<ClientMacs> {
+export async function openClientMacs({ jobs, cipher, adopt, hasOthers, writes }: ClientMacOptions): Promise<ClientMacs> {
   const macs = cipher.macs(PURPOSE);
   const read = async (): Promise<Marker | undefined> => {
     const [row] = await jobs.all(READ_MARKER);
@@ -161,36 +164,39 @@ export async function openClientMacs({ jobs, cipher, adopt, hasOthers, writes }:
   };
   let marker = await read();
   if (marker === undefined && writes) {
-    const rows = await jobs.all(ALL);
+    const rows = await jobs.all(SELECT_ALL);
     if (rows.every((row) => row['mac'] === null)) {
-      const since = Date.now();
-      const until = since + (hasOthers && rows.length > 0 ? ROLLING_UPGRADE_MS : 0);
-      await adopt((client) => macs.make(textOf(client)), [since, until, macs.make(markerText(since, until))]);
+      const introducedAt = Date.now();
+      const toleratedUntil = introducedAt + (hasOthers && rows.length > 0 ? ROLLING_UPGRADE_MS : 0);
+      await adopt(
+        (client) => macs.make(textOf(client)),
+        [introducedAt, toleratedUntil, macs.make(markerText(introducedAt, toleratedUntil))],
+      );
       marker = await read();
     }
   }
   if (marker === undefined) return new ClientMacs(cipher, writes ? new Date(0) : undefined, 0);
-  const [since, until, code] = marker;
-  // A marker under a secret that was dropped is so old that nothing is tolerated any more.
-  const isValid = macs.checkPresent(markerText(since, until), code) === 'genuine';
-  const opened = new ClientMacs(cipher, new Date(since), isValid ? until : 0);
-  if (writes) opened.startSweeping(jobs);
-  return opened;
+  const [introducedAt, toleratedUntil, code] = marker;
+  // A marker under a removed secret is so old that nothing is tolerated any more.
+  const isValid = macs.checkPresent(markerText(introducedAt, toleratedUntil), code) === 'genuine';
+  const clientMacs = new ClientMacs(cipher, new Date(introducedAt), isValid ? toleratedUntil : 0);
+  if (writes) clientMacs.startSweeping(jobs);
+  return clientMacs;
 }
 
-export function adoptOnPostgres(sql: PostgresSql): Opening['adopt'] {
+export function adoptOnPostgres(sql: PostgresSql): ClientMacOptions['adopt'] {
   return (make, marker) =>
-    sql.transaction(async (own) => {
-      if ((await own.query(PUT_MARKER_POSTGRES, [...marker])).length === 0) return;
-      for (const row of await own.query(ALL, [])) await own.query(PUT_MAC, macOf(row, make));
+    sql.transaction(async (tx) => {
+      if ((await tx.query(PUT_MARKER_POSTGRES, [...marker])).length === 0) return;
+      for (const row of await tx.query(SELECT_ALL, [])) await tx.query(PUT_MAC, macOf(row, make));
     });
 }
 
-export function adoptOnSqlite(sql: SqliteSql): Opening['adopt'] {
+export function adoptOnSqlite(sql: SqliteSql): ClientMacOptions['adopt'] {
   return (make, marker) =>
     sql.transaction((run) => {
       if (run.change(PUT_MARKER_SQLITE, ...marker) === 0) return;
-      for (const row of run.all(ALL)) run.change(PUT_MAC, ...macOf(row, make));
+      for (const row of run.all(SELECT_ALL)) run.change(PUT_MAC, ...macOf(row, make));
     });
 }
 

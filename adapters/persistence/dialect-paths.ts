@@ -2,23 +2,23 @@ import type { Cipher } from '../../application/ports/cipher.ts';
 import type { Maintenance } from '../../application/ports/maintenance.ts';
 import type { NotedSession } from '../../application/ports/store.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
-import type { Change, Committed } from '../../domain/changes/change.ts';
+import type { Change, CommitResult } from '../../domain/changes/change.ts';
 import type { SessionTransition } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { auditMacs } from './audit-keys.ts';
 import { adoptOnPostgres, adoptOnSqlite, type ClientMacs, openClientMacs } from './client-macs.ts';
-import { reaching } from './database-faults.ts';
+import { mapDatabaseErrors } from './database-faults.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
 import { clusterMaintenance } from './maintenance/cluster-maintenance.ts';
 import { postgresMaintenance, sqliteMaintenance } from './maintenance/maintenance.ts';
 import { beginOnPostgres, beginOnSqlite } from './opening/begin-log.ts';
-import type { Database } from './opening/opened.ts';
+import type { Database } from './opening/open-driver.ts';
 import { WRITE_CHECK, WriteCheck } from './opening/write-check.ts';
 import { PostgresChains } from './postgres/audit-chain.ts';
 import { PostgresCommit } from './postgres/commit.ts';
 import { noteOnPostgres } from './postgres/notes.ts';
 import { postgresSql } from './postgres/sql.ts';
-import { type DocumentStatements, POSTGRES_DOCUMENTS, type Read, SQLITE_DOCUMENTS } from './readers.ts';
+import { type DocumentStatements, POSTGRES_DOCUMENTS, type RunStatement, SQLITE_DOCUMENTS } from './readers.ts';
 import { type ListingStatements, POSTGRES_LISTING, SQLITE_LISTING, type TenantQuery } from './reads.ts';
 import type { Parts } from './rows/change-columns.ts';
 import { postgresSessionBytes, type SessionBytesSql, sqliteSessionBytes } from './session-bytes-sql.ts';
@@ -27,11 +27,10 @@ import { SqliteCommit } from './sqlite/commit.ts';
 import { noteOnSqlite } from './sqlite/notes.ts';
 import { sqliteSql } from './sqlite/sql.ts';
 
-/** What the dialects do in their own ways. */
+/** Operations that SQLite and PostgreSQL implement differently. */
 export type DialectPaths = {
   readonly commit: {
-    /** @param parts of the change. */
-    apply(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<Committed>;
+    apply(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<CommitResult>;
   };
   readonly sessionBytes: SessionBytesSql;
   readonly note: (
@@ -45,17 +44,17 @@ export type DialectPaths = {
   readonly maintenance: Maintenance;
   readonly writes: WriteCheck;
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
-  /** What belongs to a whole `exclusively` uses this. */
-  readonly read: Read;
+  /** Statements within `exclusively` run through this function. */
+  readonly read: RunStatement;
   readonly documents: DocumentStatements;
-  /** What is remembered of the end of these chains, or of all, is out of date. */
+  /** Invalidates the cached ends of these chains, or of all. */
   readonly moved: (scopes?: readonly string[]) => void;
   readonly clientMacs: ClientMacs;
-  /** By statements of its own, over any connection. */
+  /** Runs each statement as its own transaction, over any connection. */
   readonly jobs: JobSql;
 };
 
-/** @param check looks at the database before anything else is done with it. @param writes false leaves it as it is. */
+/** @param check runs before any other statement. @param writes false for read-only access. */
 export async function onSqlite(
   database: Database,
   cipher: Cipher,
@@ -70,29 +69,29 @@ export async function onSqlite(
   if (writes) await beginOnSqlite(sql, macs);
   const adopt = adoptOnSqlite(sql);
   const clientMacs = await openClientMacs({ jobs, cipher, adopt, hasOthers: false, writes });
-  const run = await sql.single((own) => own);
+  const run = await sql.single((runner) => runner);
   return {
     macs,
     clientMacs,
-    commit: noting(writeCheck, new SqliteCommit(sql, cipher, (tenantId) => sqliteChain(macs, tenantId))),
+    commit: reportingFailures(writeCheck, new SqliteCommit(sql, cipher, (tenantId) => sqliteChain(macs, tenantId))),
     sessionBytes: sqliteSessionBytes(sql),
-    note: (...asked) => noteOnSqlite(sql, ...asked),
+    note: (...parameters) => noteOnSqlite(sql, ...parameters),
     query:
       (tenantId) =>
       (statement, ...parameters) =>
-        sql.single((own) => own.all(statement, tenantId, ...parameters)),
+        sql.single((runner) => runner.all(statement, tenantId, ...parameters)),
     listing: SQLITE_LISTING,
     maintenance: sqliteMaintenance(sql, cipher, clientMacs),
     writes: writeCheck,
     exclusively: sql.exclusively,
-    read: (statement, ...parameters) => reaching(async () => run.all(statement, ...parameters)),
+    read: (statement, ...parameters) => mapDatabaseErrors(async () => run.all(statement, ...parameters)),
     documents: SQLITE_DOCUMENTS,
     moved: () => {},
     jobs,
   };
 }
 
-/** @param check looks at the database before anything else is done with it. @param writes false leaves it as it is. */
+/** @param check runs before any other statement. @param writes false for read-only access. */
 export async function onPostgres(
   database: Database,
   cipher: Cipher,
@@ -109,17 +108,17 @@ export async function onPostgres(
   const adopt = adoptOnPostgres(sql);
   const clientMacs = await openClientMacs({ jobs, cipher, adopt, hasOthers: true, writes });
   const chains = new PostgresChains(sql, macs, async (tenantId) => {
-    // A chain that has not begun, or that somebody broke.
+    // The chain is new, or was tampered with.
     const { settleChain } = await import('./administration/audit-chain.ts');
     const orm = await database.orm();
-    await reaching(() => orm.em.fork({ clear: true }).transactional((em) => settleChain(em, macs, tenantId)));
+    await mapDatabaseErrors(() => orm.em.fork({ clear: true }).transactional((em) => settleChain(em, macs, tenantId)));
   });
   return {
     macs,
     clientMacs,
-    commit: noting(writeCheck, new PostgresCommit(sql, cipher, chains)),
+    commit: reportingFailures(writeCheck, new PostgresCommit(sql, cipher, chains)),
     sessionBytes: postgresSessionBytes(sql, isCluster),
-    note: (...asked) => noteOnPostgres(sql, ...asked),
+    note: (...parameters) => noteOnPostgres(sql, ...parameters),
     query:
       (tenantId) =>
       (statement, ...parameters) =>
@@ -141,11 +140,11 @@ function checkOf(jobs: JobSql): WriteCheck {
   return new WriteCheck(() => jobs.change(WRITE_CHECK, Date.now()));
 }
 
-/** What comes of a change says whether the database takes writes. */
-function noting(writes: WriteCheck, commit: DialectPaths['commit']): DialectPaths['commit'] {
+/** The outcome of each change shows if the database accepts writes. */
+function reportingFailures(writes: WriteCheck, commit: DialectPaths['commit']): DialectPaths['commit'] {
   return {
-    apply(...asked) {
-      const applied = commit.apply(...asked);
+    apply(...parameters) {
+      const applied = commit.apply(...parameters);
       applied.catch(writes.noteFailure);
       return applied;
     },

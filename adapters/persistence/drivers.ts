@@ -2,13 +2,13 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
 /**
- * The drivers and the query builder that MikroORM brings along, from where it has them, so that there is one copy and one
- * version of each. They are loaded without MikroORM, which takes a start longer than all that wallets need.
+ * Drivers and query builder that MikroORM depends on, resolved from its packages so that one copy and one version of each is loaded. They
+ * are loaded without MikroORM itself, which takes longer to load than everything that wallets need.
  */
 const { resolve } = createRequire(import.meta.url);
-const of = (name: string) => createRequire(resolve(name));
+const requireFrom = (name: string) => createRequire(resolve(name));
 
-/** Of node-postgres, what the opening of a database uses. */
+/** Subset of node-postgres that opening a database uses. */
 export type PostgresPool = {
   query(query: string | { readonly name: string; readonly text: string }): Promise<{ readonly rows: Readonly<Record<string, unknown>>[] }>;
   on(event: string, listener: (...parameters: never[]) => void): unknown;
@@ -23,7 +23,7 @@ type Postgres = {
   readonly TypeOverrides: new () => Types;
 };
 
-/** Of better-sqlite3, the same. */
+/** Subset of better-sqlite3 that opening a database uses. */
 export type SqliteDatabase = {
   readonly inTransaction: boolean;
   pragma(text: string): unknown;
@@ -35,13 +35,13 @@ export type SqliteDatabase = {
 };
 
 export function postgresDriver(): Postgres {
-  return of('@mikro-orm/postgresql')('pg') as Postgres;
+  return requireFrom('@mikro-orm/postgresql')('pg') as Postgres;
 }
 
 type SqliteConnection = new (file: string, options?: { readonly fileMustExist: boolean }) => SqliteDatabase;
 
 export function sqliteDriver(): SqliteConnection {
-  return of('@mikro-orm/sqlite')('better-sqlite3') as SqliteConnection;
+  return requireFrom('@mikro-orm/sqlite')('better-sqlite3') as SqliteConnection;
 }
 
 type Dialects = {
@@ -49,7 +49,7 @@ type Dialects = {
   readonly SqliteDialect: new (options: { readonly database: object }) => object;
 };
 
-/** By which MikroORM works on connections that it did not make. */
+/** Dialects by which MikroORM works on existing connections. */
 export async function kyselyDialects(): Promise<Dialects> {
-  return (await import(pathToFileURL(of('@mikro-orm/sql').resolve('kysely')).href)) as Dialects;
+  return (await import(pathToFileURL(requireFrom('@mikro-orm/sql').resolve('kysely')).href)) as Dialects;
 }

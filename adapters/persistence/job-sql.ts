@@ -2,7 +2,7 @@ import type { PostgresSql } from './postgres/sql.ts';
 import type { SqliteSql } from './sqlite/sql.ts';
 import type { Parameter, Row, Statement } from './statement.ts';
 
-/** Runs the statements of jobs that read the same in both dialects, each a transaction by itself. */
+/** Runs statements that are the same in both dialects, each as its own transaction. */
 export type JobSql = {
   all(statement: Statement, ...parameters: Parameter[]): Promise<readonly Row[]>;
   /** @returns how many rows changed. */
@@ -12,7 +12,7 @@ export type JobSql = {
 export function postgresJobs(sql: PostgresSql): JobSql {
   return {
     all: (statement, ...parameters) => sql.query(statement, parameters),
-    // A row for each, at most as many as a batch has: a cluster does not count them in the statement that changes them.
+    // Returns one row per changed row, at most a batch: a cluster does not count rows in the statement that changes them.
     change: async ({ name, text }, ...parameters) => (await sql.query({ name, text: `${text} returning 1 as changed` }, parameters)).length,
   };
 }

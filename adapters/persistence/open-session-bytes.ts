@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../application/tenant-cache/bounded.ts';
-import type { Change, Committed } from '../../domain/changes/change.ts';
+import { boundedBytes } from '../../application/tenant-cache/cache-memory.ts';
+import type { Change, CommitResult } from '../../domain/changes/change.ts';
 import { DEFERRED_ENDS, DEFERRED_MOVES } from '../../domain/issuance/deferred.ts';
 import { isTerminal, type SessionStatus } from '../../domain/sessions/session.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { lengthOf } from '../../domain/shared/json.ts';
+import { estimateJsonLength } from '../../domain/shared/json.ts';
 import { expiryBucket, sessionQuotaError } from '../../domain/tenants/session-quota.ts';
 import { MAX_KEPT_REQUEST } from './erased-requests.ts';
 import { DEFERRED } from './rows/authorization-codec.ts';
@@ -14,53 +14,52 @@ import { GRANTS, SESSIONS } from './rows/session-codec.ts';
 import type { BytesDelta, EndedSession, SessionBytesSql } from './session-bytes-sql.ts';
 import type { Row } from './statement.ts';
 
-/** How long changes are gathered before they are written. A process that ends without warning loses them. */
+/** Time for which changes are collected before they are written. A process that crashes loses them. */
 const FLUSH_MS = 1_000;
-/** A refusal rests on sums that are at most so old, by the time of the request. */
+/** Maximum age of the sums on which a rejection is based, by the time of the request. */
 const FRESH_MS = 1_000;
-/** Of a tenant that was not counted here for so long, metrics say nothing. */
+/** Metrics leave out a tenant that was not counted here for this long. */
 const MEASURED_MS = 60_000;
 const MAX_TENANTS_BYTES = 8 * 1024 * 1024;
 const MAX_SIZES_BYTES = 16 * 1024 * 1024;
 const SIZE_BYTES = 64;
-/** Ended sessions of unknown size that wait for a flush; the bytes of any more count until they expire. */
+/** Limit of ended sessions of unknown size that wait for a flush; the bytes of further ones count until they expire. */
 const MAX_ENDED = 2_000;
 
-/** What rows cost besides what callers can make large: of a session with its grant, events and index entries. */
+/** Size of a session with its grant, events and index entries, besides the parts that callers can make large. */
 const SESSION_ROW_BYTES = 1_024;
 const ROW_BYTES = 512;
-/** What is sealed is a third longer than before, and has a key id, a nonce and a tag. */
+/** Sealing makes a text a third longer, and adds a key id, a nonce and a tag. */
 const sealedLength = (length: number) => Math.ceil((length * 4) / 3) + 64;
 
-/** What a session or a deferred transaction counts while it is open. */
 type OpenSize = {
   readonly createdAt: number;
   readonly expiresAt: number;
-  /** Of what it was created with. */
+  /** Size of the data with which it was created. */
   readonly requestBytes: number;
-  /** Of what was added since: an outcome, or credentials that wait for the wallet. */
+  /** Size of the data added since: an outcome, or credentials that wait for the wallet. */
   readonly resultBytes: number;
-  /** Of an answer that is repeated under an Idempotency-Key, unless it is large. */
+  /** Size of a response that is stored under an Idempotency-Key, unless it is large. */
   readonly answerBytes: number;
 };
 
 type Bytes = { net: number; readonly buckets: Map<number, number> };
 type TenantBytes = {
-  /** What was stored when it was read last. */
-  stored: number;
-  /** Of changes that are being committed. */
+  /** Sum of the last read. */
+  storedBytes: number;
+  /** Bytes of changes that are being committed. */
   reserved: number;
-  /** By the time of requests. */
+  /** Time of the request. */
   readAt: number;
-  /** By the monotonic clock of the process. */
+  /** Monotonic clock of the process. */
   measuredAt: number;
 };
 
 /**
- * The bytes of all that lives as long as an open session of a tenant, and the quota of them. A process counts in memory what it
- * commits, by tenant and time of expiry. Once a second it adds that to a table which all processes share, and reads the sums of
- * the tenants concerned back, unless it is the only one. So a creation costs no statement, and the tenant may exceed its quota by what the other processes
- * create in about a second. What has expired counts nothing without being written.
+ * Bytes of all rows that live as long as an open session of a tenant, and their quota. A process counts in memory what it commits, by
+ * tenant and expiry. Once a second it adds that to a table which all processes share and reads back the sums of the tenants concerned,
+ * unless it is the only process. So a creation costs no statement, and a tenant may exceed its quota by what the other processes create
+ * within about a second. Expired rows count nothing without being written.
  */
 export class OpenSessionBytes {
   readonly quota: number;
@@ -77,7 +76,7 @@ export class OpenSessionBytes {
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
 
-  /** @param countedSince the bytes of sessions that were created before this time, in milliseconds, were never added. */
+  /** @param countedSince sessions that were created before this time, in milliseconds, were never counted. */
   constructor(sql: SessionBytesSql, quota: number, countedSince: number) {
     this.#sql = sql;
     this.quota = quota;
@@ -89,7 +88,7 @@ export class OpenSessionBytes {
   }
 
   /**
-   * Makes room for what a change opens, until `release` is called.
+   * Reserves bytes for a change until `release` is called.
    * @returns a promise only for a tenant that is not counted here yet, or that seems to have reached its quota.
    * @throws Failure `session_quota_exceeded`.
    */
@@ -109,7 +108,7 @@ export class OpenSessionBytes {
   async #reserveFresh(tenantId: TenantId, bytes: number): Promise<void> {
     const now = this.#now;
     const isFresh = () => Math.abs(now - (this.#tenants.get(tenantId)?.readAt ?? Number.NaN)) < FRESH_MS;
-    // A flush that is under way may have begun without this tenant.
+    // A running flush may have begun without this tenant.
     for (let flushes = 0; flushes < 2 && !isFresh(); flushes++) {
       this.#staleTenants.add(tenantId);
       await this.flush();
@@ -120,15 +119,17 @@ export class OpenSessionBytes {
     tenant.reserved += bytes;
   }
 
-  /** Counts what a change did. */
-  record(tenantId: TenantId, change: Change, parts: Parts, committed: Committed): void {
+  record(tenantId: TenantId, change: Change, parts: Parts, committed: CommitResult): void {
     if (!committed.done) return;
     const { opens } = change;
     const [session, deferred] = [opens?.session, opens?.deferred];
     if (session !== undefined && !isTerminal(session.status))
-      this.#put(tenantId, session.id, { ...newSession(session, parts), answerBytes: keptBytes(change) - largeAnswerBytes(change) });
+      this.#put(tenantId, session.id, {
+        ...newSession(session, parts),
+        answerBytes: storedResponseBytes(change) - largeResponseBytes(change),
+      });
     if (change.keeps !== undefined)
-      this.#add(tenantId, expiryBucket(this.#now, change.keeps.expiresAt.getTime()), largeAnswerBytes(change));
+      this.#add(tenantId, expiryBucket(this.#now, change.keeps.expiresAt.getTime()), largeResponseBytes(change));
     if (opens?.grant !== undefined) {
       const bucket = expiryBucket(this.#now, opens.grant.expiresAt.getTime());
       this.#add(tenantId, bucket, grantBytes(parts));
@@ -139,17 +140,17 @@ export class OpenSessionBytes {
     if (change.removes !== undefined) this.#end(tenantId, change.removes);
   }
 
-  /** A deferred transaction that was read before, and removed with its session. */
+  /** Releases a deferred transaction that was read before and removed with its session. */
   removedDeferred(tenantId: TenantId, id: string): void {
     this.#end(tenantId, id);
   }
 
-  /** Sessions that moved without a change of their own. */
+  /** Releases sessions that changed their status without a change of their own. */
   moved(tenantId: TenantId, ids: readonly string[], to: SessionStatus): void {
     if (isTerminal(to)) for (const id of ids) this.#endSession(tenantId, id);
   }
 
-  /** Learns from a row of a session what it counts, before it ends here: another process may have created it. */
+  /** Records the size of a session from its row, before the session ends here: another process may have created it. */
   observeSession(row: Row): void {
     const [id, createdAt] = [String(row['id']), Number(row['created_at'])];
     if (isTerminal(row['status'] as SessionStatus)) this.#sizes.delete(id);
@@ -164,8 +165,8 @@ export class OpenSessionBytes {
   }
 
   /**
-   * The same for a row of a deferred transaction. A read and a change of this process can be recorded in either order, so a size that is
-   * kept already learns only of credentials that another process added. A transaction of an earlier release counts the credentials that
+   * Records the size of a deferred transaction from its row. A read and a change of this process can be recorded in either order, so a
+   * recorded size only learns of credentials that another process added. A transaction of an earlier release counts the credentials that
    * this process adds to it.
    */
   observeDeferred(row: Row): void {
@@ -189,16 +190,16 @@ export class OpenSessionBytes {
     return tenant === undefined ? 0 : this.#used(tenantId, tenant);
   }
 
-  /** Bytes of the open sessions of the tenant that has most, of those that were counted in the last minute. */
+  /** Bytes of the open sessions of the largest tenant among those that were counted in the last minute. */
   highest(): number {
-    const since = performance.now() - MEASURED_MS;
+    const measuredSince = performance.now() - MEASURED_MS;
     let highest = 0;
     for (const [tenantId, tenant] of this.#tenants)
-      if (tenant.measuredAt >= since) highest = Math.max(highest, this.#used(tenantId, tenant));
+      if (tenant.measuredAt >= measuredSince) highest = Math.max(highest, this.#used(tenantId, tenant));
     return highest;
   }
 
-  /** Writes what was counted, and reads the sums of the tenants concerned. @throws StoreUnavailable; then nothing is lost. */
+  /** Writes the collected changes and reads the sums of the tenants concerned. @throws StoreUnavailableError; then nothing is lost. */
   async flush(): Promise<void> {
     this.#running ??= this.#write().finally(() => {
       this.#running = undefined;
@@ -207,9 +208,9 @@ export class OpenSessionBytes {
   }
 
   /**
-   * Forgets all that was counted, for a database that went back in time or was promoted. The fence has ended every open session and
-   * deleted the table, so counting begins at nothing. After a promotion the table goes on, without what was not written in the last second.
-   * Documents of grants that were ended do not count any more, although they stay until they expire.
+   * Discards all counts after the database was rolled back or promoted. The fence has ended every open session and deleted the table, so
+   * counting restarts at zero. After a promotion the table continues without the unwritten changes of the last second. Documents of grants
+   * that were ended do not count any more, although they stay until they expire.
    */
   forget(): void {
     this.#tenants.clear();
@@ -219,7 +220,7 @@ export class OpenSessionBytes {
     this.#rewinds++;
   }
 
-  /** Writes what was counted for the last time. */
+  /** Writes the collected changes for the last time. */
   async close(): Promise<void> {
     await this.#running?.catch(() => {});
     await this.flush().catch(() => {});
@@ -237,14 +238,14 @@ export class OpenSessionBytes {
       await this.#releaseStored(endedSessions);
       endedSessions.length = 0;
       [this.#inFlight, this.#pending] = [this.#pending, new Map()];
-      // What only this process writes it need not read back.
+      // Sums that only this process changes need not be read back.
       if (this.#sql.isShared) for (const tenantId of this.#inFlight.keys()) staleTenants.add(tenantId);
-      const sums = await this.#sql.add(listed(this.#inFlight), [...staleTenants], now);
+      const sums = await this.#sql.add(toDeltas(this.#inFlight), [...staleTenants], now);
       if (rewinds !== this.#rewinds) return;
       for (const [tenantId, { net }] of this.#inFlight) {
         const tenant = this.#tenants.get(tenantId);
         if (tenant !== undefined && !staleTenants.has(tenantId) && !sums.has(tenantId)) {
-          tenant.stored += net;
+          tenant.storedBytes += net;
           tenant.measuredAt = performance.now();
         }
       }
@@ -252,7 +253,7 @@ export class OpenSessionBytes {
       for (const tenantId of new Set([...staleTenants, ...sums.keys()])) this.#note(tenantId, sums.get(tenantId) ?? 0, now);
     } catch (error) {
       if (rewinds !== this.#rewinds) throw error;
-      // Not released yet, unless their sizes were read.
+      // The sessions are not released yet, unless their sizes were read.
       this.#endedSessions.unshift(...endedSessions);
       for (const [tenantId, { buckets }] of this.#inFlight) for (const [bucket, bytes] of buckets) this.#addTo(tenantId, bucket, bytes);
       this.#inFlight = new Map();
@@ -262,7 +263,7 @@ export class OpenSessionBytes {
     }
   }
 
-  /** Sessions that ended here, and whose size this process did not keep. Those whose request was erased count until they expire. */
+  /** Releases sessions that ended here and whose size was not recorded. A session whose request was erased counts until it expires. */
   async #releaseStored(sessions: readonly EndedSession[]): Promise<void> {
     if (sessions.length === 0) return;
     const rewinds = this.#rewinds;
@@ -272,19 +273,19 @@ export class OpenSessionBytes {
       if (this.#isCounted(createdAt)) this.#addTo(tenantId, expiryBucket(createdAt, expiresAt), -(bytes + SESSION_ROW_BYTES));
   }
 
-  #note(tenantId: string, stored: number, now: number): void {
+  #note(tenantId: string, storedBytes: number, now: number): void {
     const tenant = this.#tenants.get(tenantId);
-    const measured = { stored, readAt: now, measuredAt: performance.now() };
+    const measured = { storedBytes, readAt: now, measuredAt: performance.now() };
     if (tenant === undefined) this.#tenants.set(tenantId, { ...measured, reserved: 0 });
     else Object.assign(tenant, measured);
   }
 
-  #used(tenantId: string, { stored, reserved }: TenantBytes): number {
+  #used(tenantId: string, { storedBytes, reserved }: TenantBytes): number {
     const [pending, inFlight] = [this.#pending.get(tenantId)?.net ?? 0, this.#inFlight.get(tenantId)?.net ?? 0];
-    return Math.max(0, stored + pending + inFlight) + reserved;
+    return Math.max(0, storedBytes + pending + inFlight) + reserved;
   }
 
-  /** Sessions of earlier releases were never counted, so nothing is taken off for them. */
+  /** Sessions of earlier releases were never counted, so their end releases nothing. */
   #isCounted(createdAt: number): boolean {
     return createdAt >= this.#countedSince;
   }
@@ -293,12 +294,12 @@ export class OpenSessionBytes {
     tenantId: TenantId,
     { id, outcome, lastsUntil, endsAt }: NonNullable<Change['session']>,
     { session: fields }: Parts,
-    written: Extract<Committed, { done: true }>['session'],
+    committedSession: Extract<CommitResult, { done: true }>['session'],
   ): void {
-    if (written === undefined) return;
-    if (isTerminal(written.status)) {
-      // Where it had ended before, the process that ended it has released its bytes.
-      if (written.moved) this.#endSession(tenantId, id);
+    if (committedSession === undefined) return;
+    if (isTerminal(committedSession.status)) {
+      // If the session had ended before, the process that ended it has released its bytes.
+      if (committedSession.moved) this.#endSession(tenantId, id);
       else this.#sizes.delete(id);
       return;
     }
@@ -312,24 +313,24 @@ export class OpenSessionBytes {
   #recordDeferred(tenantId: TenantId, { id, act }: NonNullable<Change['deferred']>, parts: Parts): void {
     if (DEFERRED_ENDS.includes(DEFERRED_MOVES[act].to)) this.#end(tenantId, id);
     else {
-      // The transaction was read before it is completed, so only a failover between the two has its size forgotten.
+      // The transaction was read before its completion, so its size is unknown only after a failover in between.
       const size = this.#sizes.get(id);
       if (size === undefined) return;
-      // A transaction is completed once, so its credentials are added once, whatever was read of it meanwhile.
+      // A transaction is completed once, so its credentials are added once, whatever was read meanwhile.
       const resultBytes = lengthAt(parts.deferred, CHANGED_CREDENTIALS);
       this.#sizes.set(id, { ...size, resultBytes });
       this.#add(tenantId, expiryBucket(size.createdAt, size.expiresAt), resultBytes);
     }
   }
 
-  /** In place of what was counted for it before. */
+  /** Replaces the counted size of a session or transaction. */
   #put(tenantId: string, id: string, size: OpenSize): void {
     this.#end(tenantId, id);
     this.#sizes.set(id, size);
     this.#add(tenantId, expiryBucket(size.createdAt, size.expiresAt), bytesOf(size));
   }
 
-  /** @returns whether its size was known. */
+  /** @returns true if its size was recorded. */
   #end(tenantId: string, id: string): boolean {
     const size = this.#sizes.get(id);
     if (size === undefined) return false;
@@ -345,7 +346,7 @@ export class OpenSessionBytes {
   }
 
   #add(tenantId: string, bucket: number, bytes: number): void {
-    // What expired counts nothing any more.
+    // Expired bytes count nothing.
     if (bytes === 0 || bucket <= this.#now) return;
     this.#addTo(tenantId, bucket, bytes);
     this.#schedule();
@@ -362,26 +363,28 @@ export class OpenSessionBytes {
   }
 
   #schedule(): void {
-    // A database that does not answer is noticed by those who wait for it; the next flush tries again.
+    // Callers notice a database that does not respond; the next flush tries again.
     this.#timer ??= setTimeout(() => void this.flush().catch(() => {}), FLUSH_MS).unref();
   }
 }
 
 /**
- * Bytes for which a change needs room in the quota. What wallets push before anybody logged in does not count: strangers would
- * take the room of the tenant's own requests. Limits of calls bound it.
+ * Bytes that a change needs from the quota. Requests that wallets push before a login do not count: anonymous callers could use up the
+ * quota of the tenant. Rate limits bound them.
  */
 export function bytesToReserve(change: Change, parts: Parts): number {
   const { opens, deferred } = change;
   return (
-    (opens?.session === undefined ? 0 : bytesOf(newSession(opens.session, parts)) + keptBytes(change)) +
+    (opens?.session === undefined ? 0 : bytesOf(newSession(opens.session, parts)) + storedResponseBytes(change)) +
     (opens?.deferred === undefined ? 0 : deferredBytes(parts)) +
     (deferred?.act === 'complete' ? lengthAt(parts.deferred, CHANGED_CREDENTIALS) : 0)
   );
 }
 
-function listed(all: ReadonlyMap<string, Bytes>): BytesDelta[] {
-  return Array.from(all, ([tenantId, { buckets }]) => Array.from(buckets, ([expiresAt, bytes]) => ({ tenantId, expiresAt, bytes })))
+function toDeltas(bytesByTenant: ReadonlyMap<string, Bytes>): BytesDelta[] {
+  return Array.from(bytesByTenant, ([tenantId, { buckets }]) =>
+    Array.from(buckets, ([expiresAt, bytes]) => ({ tenantId, expiresAt, bytes })),
+  )
     .flat()
     .filter(({ bytes }) => bytes !== 0);
 }
@@ -411,18 +414,18 @@ const [REQUEST, CONFIGURATION_IDS, OUTCOME] = ['request', 'configuration_ids', '
 const GRANT_DOCUMENT = GRANTS.columns.indexOf('document');
 const HOLDER_KEYS = DEFERRED.columns.indexOf('holder_keys');
 
-/** The row of a grant itself counts with its session. */
+/** The row of the grant itself counts with its session. */
 const grantBytes = ({ newGrant }: Parts) => lengthAt(newGrant, GRANT_DOCUMENT);
 const deferredBytes = ({ newDeferred }: Parts) => ROW_BYTES + lengthAt(newDeferred, HOLDER_KEYS);
-const keptBytes = ({ keeps }: Change) => (keeps === undefined ? 0 : ROW_BYTES + sealedLength(lengthOf(keeps.said)));
-/** An answer is repeated after its session has ended, so a large one counts until it expires. */
-function largeAnswerBytes(change: Change): number {
-  const bytes = keptBytes(change);
+const storedResponseBytes = ({ keeps }: Change) => (keeps === undefined ? 0 : ROW_BYTES + sealedLength(estimateJsonLength(keeps.said)));
+/** A stored response outlives its session, so a large one counts until it expires. */
+function largeResponseBytes(change: Change): number {
+  const bytes = storedResponseBytes(change);
   return bytes > MAX_KEPT_REQUEST ? bytes : 0;
 }
 
-function lengthAt(fields: Fields | undefined, place: number): number {
-  const field = fields?.[place];
+function lengthAt(fields: Fields | undefined, index: number): number {
+  const field = fields?.[index];
   return typeof field === 'string' ? field.length : 0;
 }
 

@@ -6,55 +6,55 @@ import type {
   ServiceRepositories,
   TenantReader,
   TenantRepositories,
-  TenantWriting,
-  Writing,
+  TenantWriteOptions,
+  WriteOptions,
 } from '../../application/ports/repositories.ts';
-import { type ListKeeping, type NotedSession, Store, StoreUnavailable, type TenantReads } from '../../application/ports/store.ts';
+import { type NotedSession, Store, StoreUnavailableError, type TenantLists, type TenantReads } from '../../application/ports/store.ts';
 import type { Terms } from '../../application/ports/terms.ts';
 import type { RewindWatch } from '../../application/rewinds/rewind-watch.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
-import { type Change, type Committed, onlyTakesBack } from '../../domain/changes/change.ts';
-import { madeBefore, type UsedValue } from '../../domain/oauth/used-value.ts';
+import { type Change, type CommitResult, onlyRevokes } from '../../domain/changes/change.ts';
+import { type ConsumedValue, findNonceCreatedBefore } from '../../domain/oauth/consumed-value.ts';
 import type { SessionTransition } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { Quotas } from '../../domain/tenants/quotas.ts';
 import type { UnitsOfWork } from './administration/units-of-work.ts';
-import { reaching } from './database-faults.ts';
+import { mapDatabaseErrors } from './database-faults.ts';
 import { type DialectPaths, onPostgres, onSqlite } from './dialect-paths.ts';
-import { keptTrustLists } from './kept-trust-lists.ts';
 import { fencing } from './maintenance/fencing.ts';
 import { bytesToReserve, OpenSessionBytes } from './open-session-bytes.ts';
 import { assertCipherFits } from './opening/assert-cipher-fits.ts';
 import { type DatabaseSettings, openDatabase } from './opening/database.ts';
-import type { Database } from './opening/opened.ts';
+import type { Database } from './opening/open-driver.ts';
 import { serviceReader, tenantReader } from './readers.ts';
 import { listKeeping, tenantReads } from './reads.ts';
 import { type Parts, partsOf } from './rows/change-columns.ts';
-import { holdFile } from './sqlite/lock.ts';
+import { lockDatabaseFile } from './sqlite/lock.ts';
+import { storedTrustLists } from './stored-trust-lists.ts';
 import { LastChanges, termsOf } from './terms.ts';
 
-/** Deferred transactions of one session whose bytes are released with it; the rest count until they expire. */
+/** Limit of deferred transactions whose bytes are released with their session; further ones count until they expire. */
 const MAX_REMOVED_DEFERRED = 1_000;
 
 /** The store on PostgreSQL or SQLite. */
 export class OrmStore extends Store {
   readonly #database: Database;
   readonly #cipher: Cipher;
-  /** Of the audit log. */
+  /** MACs of the audit log. */
   readonly macs: Macs;
   readonly #dialect: DialectPaths;
   readonly #reads = new Map<TenantId, TenantReads>();
   readonly #quotas: Quotas | undefined;
-  readonly #letGo: () => void;
+  readonly #releaseLock: () => void;
   #units: Promise<UnitsOfWork> | undefined;
   readonly rewinds = new Rewinds();
-  /** What the database knows of its past. */
+  /** Terms of the database's history. */
   readonly terms: Terms;
   readonly fencing: Fencing;
   readonly connections: Database['connections'];
   /** Undefined without quotas. */
   readonly sessionBytes: OpenSessionBytes | undefined;
-  /** Is told of each session that is read or changed by its id, for the log. */
+  /** Called with the id of each session that is read or changed by its id, for the log. */
   touched: (sessionId: SessionId) => void = () => {};
 
   private constructor(
@@ -64,15 +64,15 @@ export class OrmStore extends Store {
     {
       quotas,
       sessionBytes,
-      letGo,
-    }: { readonly quotas: Quotas | undefined; readonly sessionBytes: OpenSessionBytes | undefined; readonly letGo: () => void },
+      releaseLock: letGo,
+    }: { readonly quotas: Quotas | undefined; readonly sessionBytes: OpenSessionBytes | undefined; readonly releaseLock: () => void },
   ) {
     super();
     this.#quotas = quotas;
     this.sessionBytes = sessionBytes;
     this.#database = database;
     this.connections = database.connections;
-    this.#letGo = letGo;
+    this.#releaseLock = letGo;
     this.#cipher = cipher;
     this.macs = macs;
     this.#dialect = dialect;
@@ -82,46 +82,46 @@ export class OrmStore extends Store {
     this.onRewind(() => this.sessionBytes?.forget());
   }
 
-  /** Has each new connection looked over before anybody works on it, where there are several. */
-  onConnection(look: (terms: Terms) => Promise<void>): void {
-    this.#database.onConnection?.((sql) => look(termsOf(sql, this.#database.terms, this.rewinds.changes)));
+  /** Registers a check that runs on each new connection before it is used; PostgreSQL only. */
+  onConnection(check: (terms: Terms) => Promise<void>): void {
+    this.#database.onConnection?.((sql) => check(termsOf(sql, this.#database.terms, this.rewinds.changes)));
   }
 
   /**
    * Opens the database, migrated.
-   * @param settings `alone`: keeps other services from a database that is for a single one, before anything is written.
-   * @throws Error when `cipher` does not open what is stored: a service with another secret would fail every request; and
-   *   when another service has the database.
+   * @param settings `alone`: locks other services out of a database for a single one, before anything is written.
+   * @throws Error if `cipher` cannot open the stored data, since a service with another secret would fail every request; also if another
+   * service uses the database.
    */
   static async open({ alone = false, ...settings }: DatabaseSettings & { readonly alone?: boolean }, cipher: Cipher): Promise<OrmStore> {
-    let letGo = () => {};
-    const onConnected = async (opened: Database) => {
-      if (alone) letGo = holdFile(settings.url, opened.native);
+    let releaseLock = () => {};
+    const onConnected = async (database: Database) => {
+      if (alone) releaseLock = lockDatabaseFile(settings.url, database.native);
     };
     try {
-      return await OrmStore.#open(await openDatabase({ ...settings, onConnected }), settings, cipher, () => letGo());
+      return await OrmStore.#open(await openDatabase({ ...settings, onConnected }), settings, cipher, () => releaseLock());
     } catch (error) {
-      letGo();
+      releaseLock();
       throw error;
     }
   }
 
   static async #open(database: Database, settings: DatabaseSettings, cipher: Cipher, letGo: () => void): Promise<OrmStore> {
-    // What leaves the tables as they are only reads.
+    // A process that does not migrate the tables only reads.
     const writes = settings.migrates !== false;
     try {
       const open = database.dialect === 'sqlite' ? onSqlite : onPostgres;
       const paths = await open(database, cipher, (sql) => assertCipherFits(sql, cipher, writes), writes);
       const { quotas } = settings;
       const sessionBytes = quotas && (await OpenSessionBytes.open(paths.sessionBytes, quotas.sessionBytes));
-      return new OrmStore(database, cipher, paths, { quotas, sessionBytes, letGo });
+      return new OrmStore(database, cipher, paths, { quotas, sessionBytes, releaseLock: letGo });
     } catch (error) {
       await database.close();
       throw error;
     }
   }
 
-  /** Whether the tables are spread over several machines, by tenant. */
+  /** True if the tables are spread over several machines, by tenant. */
   get isCluster(): boolean {
     return this.#database.isCluster === true;
   }
@@ -130,7 +130,7 @@ export class OrmStore extends Store {
     return this.#dialect.maintenance;
   }
 
-  override async commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
+  override async commit(tenantId: TenantId, change: Change, now: Date): Promise<CommitResult> {
     const sessionId = change.session?.id ?? change.opens?.session?.id ?? change.removes;
     if (sessionId !== undefined) this.touched(sessionId);
     const stale = this.rewinds.staleOf(change);
@@ -142,11 +142,11 @@ export class OrmStore extends Store {
   }
 
   /** @throws Failure `session_quota_exceeded`; then nothing was committed. */
-  async #commitWithinQuota(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<Committed> {
+  async #commitWithinQuota(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<CommitResult> {
     const { commit } = this.#dialect;
     const { sessionBytes } = this;
     if (sessionBytes === undefined) return commit.apply(tenantId, change, parts, now);
-    // They are removed with their session, each counted by itself.
+    // Deferred transactions are removed with their session; each is counted by itself.
     const deferred =
       change.removes === undefined
         ? []
@@ -182,7 +182,7 @@ export class OrmStore extends Store {
   override read(tenantId: TenantId): TenantReads {
     let reads = this.#reads.get(tenantId);
     if (reads === undefined) {
-      // Tenant ids come from outside; a scan over invented names must not fill the memory.
+      // Callers choose the tenant ids, so a scan with invented names must not fill the memory.
       if (this.#reads.size >= 10_000) this.#reads.clear();
       const touched = (id: SessionId) => this.touched(id);
       const query = this.#dialect.query(tenantId);
@@ -192,38 +192,46 @@ export class OrmStore extends Store {
     return reads;
   }
 
-  override lists(tenantId: TenantId): ListKeeping {
+  override lists(tenantId: TenantId): TenantLists {
     const query = this.#dialect.query(tenantId);
-    const { takeStatusRun, ...rest } = listKeeping(query);
+    const { allocateStatusRun: takeStatusRun, ...otherOperations } = listKeeping(query);
     return {
-      ...rest,
-      takeStatusRun: async (...asked) => {
+      ...otherOperations,
+      allocateStatusRun: async (...parameters) => {
         this.rewinds.assertWhole();
-        const first = await takeStatusRun(...asked);
+        const firstIndex = await takeStatusRun(...parameters);
         this.rewinds.changes.count++;
-        return first;
+        return firstIndex;
       },
-      ...keptTrustLists(query, this.#cipher, tenantId),
+      ...storedTrustLists(query, this.#cipher, tenantId),
     };
   }
 
-  override forTenant<T>(tenantId: TenantId, work: (own: TenantReader) => Promise<T>): Promise<T>;
-  override forTenant<T>(tenantId: TenantId, work: (own: TenantRepositories) => Promise<T>, writing: TenantWriting): Promise<T>;
-  override async forTenant<T>(tenantId: TenantId, work: (own: TenantRepositories) => Promise<T>, writing?: TenantWriting): Promise<T> {
+  override forTenant<T>(tenantId: TenantId, work: (repositories: TenantReader) => Promise<T>): Promise<T>;
+  override forTenant<T>(
+    tenantId: TenantId,
+    work: (repositories: TenantRepositories) => Promise<T>,
+    writing: TenantWriteOptions,
+  ): Promise<T>;
+  override async forTenant<T>(
+    tenantId: TenantId,
+    work: (repositories: TenantRepositories) => Promise<T>,
+    writing?: TenantWriteOptions,
+  ): Promise<T> {
     if (writing !== undefined) return this.#write((units) => units.forTenant(tenantId, work, writing));
     const { read, documents, exclusively } = this.#dialect;
     const seldom = async () => (await this.#writing()).seldomRead(tenantId);
     const reader = tenantReader(read, documents, { cipher: this.#cipher, clientMacs: this.#dialect.clientMacs, tenantId }, seldom);
-    // Who only reads was given its type by the declarations above.
-    return exclusively(() => reaching(() => work(reader as TenantRepositories)));
+    // The overloads above give read-only callers the type of a reader.
+    return exclusively(() => mapDatabaseErrors(() => work(reader as TenantRepositories)));
   }
 
-  override forService<T>(work: (all: ServiceReader) => Promise<T>): Promise<T>;
-  override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
-  override async forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing?: Writing): Promise<T> {
+  override forService<T>(work: (repositories: ServiceReader) => Promise<T>): Promise<T>;
+  override forService<T>(work: (repositories: ServiceRepositories) => Promise<T>, writing: WriteOptions): Promise<T>;
+  override async forService<T>(work: (repositories: ServiceRepositories) => Promise<T>, writing?: WriteOptions): Promise<T> {
     if (writing !== undefined) return this.#write((units) => units.forService(work, writing));
     const reader = serviceReader(this.#dialect.read, this.#dialect.clientMacs, async () => (await this.#writing()).ofService());
-    return this.#dialect.exclusively(() => reaching(() => work(reader as ServiceRepositories)));
+    return this.#dialect.exclusively(() => mapDatabaseErrors(() => work(reader as ServiceRepositories)));
   }
 
   override get fencedAt(): Date | undefined {
@@ -235,11 +243,11 @@ export class OrmStore extends Store {
   }
 
   override async ping(): Promise<void> {
-    await reaching(() => this.#database.ping());
+    await mapDatabaseErrors(() => this.#database.ping());
     await this.#dialect.writes.assertWritable();
   }
 
-  /** Ids of clients whose rows something else than the service wrote. */
+  /** Ids of clients whose rows the service did not write. */
   forgedClients(): Promise<readonly string[]> {
     return this.#dialect.clientMacs.forged(this.#dialect.jobs);
   }
@@ -248,7 +256,7 @@ export class OrmStore extends Store {
     this.#dialect.clientMacs.stop();
     await this.sessionBytes?.close();
     await this.#database.close();
-    this.#letGo();
+    this.#releaseLock();
   }
 
   async #write<T>(work: (units: UnitsOfWork) => Promise<T>): Promise<T> {
@@ -258,7 +266,7 @@ export class OrmStore extends Store {
     return result;
   }
 
-  /** Loaded when somebody writes what is configured: what wallets and their issuers ask for does without. */
+  /** Loaded when configuration is written: wallets and backends do without it. */
   #writing(): Promise<UnitsOfWork> {
     this.#units ??= this.#loadUnits().catch((error) => {
       this.#units = undefined;
@@ -282,10 +290,10 @@ export class OrmStore extends Store {
   }
 }
 
-/** What a store has to do with a database that may go back in time. */
+/** Protects the store against a database that was rolled back. */
 class Rewinds {
   readonly changes = new LastChanges();
-  /** Says why nothing may be given away at this moment, and since when what counts once counts. */
+  /** Gives the reason why nothing may be issued at this moment, and the time of the last fence. */
   watch: Pick<RewindWatch, 'refusal' | 'fencedAt'> = { refusal: undefined, fencedAt: undefined };
   readonly #forgetters: (() => void)[] = [];
 
@@ -298,15 +306,15 @@ class Rewinds {
     for (const forget of this.#forgetters) forget();
   }
 
-  /** @throws StoreUnavailable while the database may have forgotten what was given away. */
+  /** @throws StoreUnavailableError while the database may have lost what was issued. */
   assertWhole(): void {
     const { refusal } = this.watch;
-    if (refusal !== undefined) throw new StoreUnavailable(refusal);
+    if (refusal !== undefined) throw new StoreUnavailableError(refusal);
   }
 
-  /** @returns what it uses that is from before what was ended. @throws StoreUnavailable see `assertWhole`. */
-  staleOf(change: Change): UsedValue | undefined {
-    if (!onlyTakesBack(change)) this.assertWhole();
-    return madeBefore(this.watch.fencedAt, change.uses ?? []);
+  /** @returns the single-use value of the change that is older than the last fence. @throws StoreUnavailableError see `assertWhole`. */
+  staleOf(change: Change): ConsumedValue | undefined {
+    if (!onlyRevokes(change)) this.assertWhole();
+    return findNonceCreatedBefore(this.watch.fencedAt, change.uses ?? []);
   }
 }

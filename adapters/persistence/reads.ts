@@ -1,14 +1,13 @@
 import type { Cipher } from '../../application/ports/cipher.ts';
-import type { KeptTrustLists } from '../../application/ports/kept-trust-lists.ts';
-import type { AskedSession, ListKeeping, TenantReads, TenantState } from '../../application/ports/store.ts';
-import { inOrder, type UsedValue } from '../../domain/oauth/used-value.ts';
+import type { SessionWithAuthorization, TenantLists, TenantReads, TenantState } from '../../application/ports/store.ts';
+import type { StoredTrustLists } from '../../application/ports/stored-trust-lists.ts';
+import { type ConsumedValue, sortConsumedValues } from '../../domain/oauth/consumed-value.ts';
 import type { Session, SessionRequest } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { OpenSessionBytes } from './open-session-bytes.ts';
 import { DEFERRED, readAuthorization } from './rows/authorization-codec.ts';
 import {
   GRANTS,
-  KEPT_ANSWERS,
   readAsked,
   readIssued,
   readPublication,
@@ -19,15 +18,16 @@ import {
   readStatusList,
   readStatusListVersion,
   readTenantState,
+  STORED_RESPONSES,
 } from './rows/session-codec.ts';
 import * as rates from './session-rates.ts';
 import { brief, type Parameter, type Row, type Statement } from './statement.ts';
 import * as statements from './statements.ts';
 
-/** Runs one statement of one tenant, whose id it puts first. */
+/** Runs one statement of one tenant, whose id is its first parameter. */
 export type TenantQuery = (statement: Statement, ...parameters: Parameter[]) => Promise<readonly Row[]>;
 
-/** Statements in which the dialects differ: how the elements of an array are listed. */
+/** Statements in which the dialects differ: the condition for the elements of an array. */
 export type ListingStatements = {
   readonly sessionVersions: Statement;
   readonly statusListVersions: Statement;
@@ -36,22 +36,21 @@ export type ListingStatements = {
   readonly issuing: Statement;
 };
 
-/** What is called with the one session, authorization or deferred transaction that a read is about. */
+/** Called with the session, authorization or deferred transaction that a read returns. */
 type Listeners = {
   readonly touched?: (id: SessionId) => void;
   readonly sessionBytes?: Pick<OpenSessionBytes, 'observeSession' | 'observeDeferred'> | undefined;
 };
 
-/** What all reads of one tenant use. */
 type Reader = ReturnType<typeof readerOf>;
 
 function readerOf(query: TenantQuery, cipher: Cipher, { touched = () => {}, sessionBytes }: Listeners) {
-  const one = async (statement: Statement, ...parameters: Parameter[]) => (await query(statement, ...parameters))[0];
-  /** With the tenant; `read` gets a row only if there is what was asked for. */
+  const queryOne = async (statement: Statement, ...parameters: Parameter[]) => (await query(statement, ...parameters))[0];
+  /** Adds the tenant; `read` gets a row only if the queried row exists. */
   const withTenant = async <T>(read: (row: Row) => T, statement: Statement, ...parameters: Parameter[]) => {
-    const row = await one(statement, ...parameters);
+    const row = await queryOne(statement, ...parameters);
     if (row === undefined) return undefined;
-    return { tenant: readTenantState(row), found: row['id'] === null ? undefined : read(row) };
+    return { tenant: readTenantState(row), value: row['id'] === null ? undefined : read(row) };
   };
   const sessionOf = (row: Row) => readSession(cipher, row);
   const oneSession = (row: Row) => {
@@ -60,15 +59,15 @@ function readerOf(query: TenantQuery, cipher: Cipher, { touched = () => {}, sess
   };
   const withSession = async (statement: Statement, id: string) => {
     const read = await withTenant(oneSession, statement, id);
-    if (read?.found !== undefined) touched(read.found.id);
-    return read && { tenant: read.tenant, session: read.found };
+    if (read?.value !== undefined) touched(read.value.id);
+    return read && { tenant: read.tenant, session: read.value };
   };
   const withGrant = async (statement: Statement, name: string) => {
     const read = await withTenant((row) => GRANTS.read(cipher, row), statement, name);
-    if (read?.found !== undefined) touched(read.found.sessionId);
-    return read && { tenant: read.tenant, grant: read.found };
+    if (read?.value !== undefined) touched(read.value.sessionId);
+    return read && { tenant: read.tenant, grant: read.value };
   };
-  const seenWhole = (row: Row): AskedSession => ({ session: oneSession(row), asked: readAsked(cipher, row) });
+  const withRequest = (row: Row): SessionWithAuthorization => ({ session: oneSession(row), authorization: readAsked(cipher, row) });
   const withoutRequest = (id: SessionId, request: SessionRequest) =>
     withTenant((row) => readSeen(cipher, row, request), statements.SEEN[request.kind], id);
   return {
@@ -76,50 +75,49 @@ function readerOf(query: TenantQuery, cipher: Cipher, { touched = () => {}, sess
     cipher,
     sessionBytes,
     touched,
-    one,
+    queryOne,
     withTenant,
     sessionOf,
     oneSession,
     withSession,
     withGrant,
-    seenWhole,
+    seenWhole: withRequest,
     withoutRequest,
   };
 }
 
-/** All reads of one tenant. */
 export function tenantReads(query: TenantQuery, cipher: Cipher, listing: ListingStatements, listeners: Listeners = {}): TenantReads {
   const reader = readerOf(query, cipher, listeners);
   return { state: stateRead(reader), ...sessionReads(reader, listing), ...authorizationReads(reader), ...listReads(reader, listing) };
 }
 
-/** The state of the tenant. Callers of the same turn of the event loop share one read. */
-function stateRead({ one }: Reader): TenantReads['state'] {
-  let asked: Promise<TenantState | undefined> | undefined;
+/** Reads the state of the tenant. Callers of the same turn of the event loop share one read. */
+function stateRead({ queryOne }: Reader): TenantReads['state'] {
+  let pendingRead: Promise<TenantState | undefined> | undefined;
   return () => {
-    asked ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
-      // Who asks from here on may know of something that this read does not see.
-      asked = undefined;
-      const row = await one(statements.STATE);
+    pendingRead ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
+      // Later callers may know of a change that this read does not see.
+      pendingRead = undefined;
+      const row = await queryOne(statements.STATE);
       return row && readTenantState(row);
     });
-    return asked;
+    return pendingRead;
   };
 }
 
-/** Sessions, their events and what they issued. */
+/** Reads of sessions, their events and their issued batches. */
 function sessionReads(
-  { query, cipher, touched, one, withTenant, sessionOf, oneSession, withSession, seenWhole, withoutRequest }: Reader,
+  { query, cipher, touched, queryOne, withTenant, sessionOf, oneSession, withSession, seenWhole, withoutRequest }: Reader,
   listing: ListingStatements,
 ): Pick<
   TenantReads,
   | 'session'
-  | 'seenSession'
-  | 'sessionStanding'
+  | 'sessionWithAuthorization'
+  | 'sessionState'
   | 'sessionByPublicId'
   | 'issuing'
   | 'sessions'
-  | 'sessionPlace'
+  | 'sessionCursorAt'
   | 'sessionCounts'
   | 'sessionOutcomes'
   | 'sessionsOfSubject'
@@ -129,24 +127,24 @@ function sessionReads(
 > {
   return {
     session: (id) => withSession(statements.READ_SESSION, id),
-    async seenSession(id, request) {
+    async sessionWithAuthorization(id, request) {
       let read = request && (await withoutRequest(id, request));
-      // It is gone, or nothing is left to show of it.
-      if (read?.found === undefined) read = await withTenant(seenWhole, statements.SEEN_SESSION, id);
-      if (read?.found !== undefined) touched(read.found.session.id);
-      return read && { tenant: read.tenant, session: read.found?.session, asked: read.found?.asked };
+      // The session is gone, or its request is.
+      if (read?.value === undefined) read = await withTenant(seenWhole, statements.SEEN_SESSION, id);
+      if (read?.value !== undefined) touched(read.value.session.id);
+      return read && { tenant: read.tenant, session: read.value?.session, authorization: read.value?.authorization };
     },
-    async sessionStanding(publicId) {
-      const seen = (row: Row) => ({ id: row['id'] as SessionId, standing: readStanding(row) });
-      const read = await withTenant(seen, statements.SESSION_STANDING, publicId);
-      if (read?.found !== undefined) touched(read.found.id);
-      return read && { tenant: read.tenant, standing: read.found?.standing };
+    async sessionState(publicId) {
+      const toState = (row: Row) => ({ id: row['id'] as SessionId, standing: readStanding(row) });
+      const read = await withTenant(toState, statements.SESSION_STANDING, publicId);
+      if (read?.value !== undefined) touched(read.value.id);
+      return read && { tenant: read.tenant, sessionState: read.value?.standing };
     },
     sessionByPublicId: (publicId) => withSession(statements.FIND_BY_PUBLIC_ID, publicId),
     async issuing(publicId, uses, grantId) {
-      const used = inOrder(uses);
+      const used = sortConsumedValues(uses);
       const [kinds, hashes] = [used.map(({ kind }) => kind), used.map(({ hash }) => hash)];
-      const row = await one(listing.issuing, publicId, kinds, hashes, grantId ?? null);
+      const row = await queryOne(listing.issuing, publicId, kinds, hashes, grantId ?? null);
       if (row === undefined) return undefined;
       const session = row['id'] === null ? undefined : oneSession(row);
       if (session !== undefined) touched(session.id);
@@ -154,7 +152,7 @@ function sessionReads(
         tenant: readTenantState(row),
         session,
         use: session && { issued: Number(row['issued_count']), barred: Number(row['revoked_mask']) },
-        used: (row['used_kind'] ?? undefined) as UsedValue['kind'] | undefined,
+        used: (row['used_kind'] ?? undefined) as ConsumedValue['kind'] | undefined,
         revoked: Boolean(row['revoked']),
       };
     },
@@ -162,7 +160,7 @@ function sessionReads(
       const { statement, parameters } = statements.listSessionsQuery(asking);
       return (await query(statement, ...parameters)).map(sessionOf);
     },
-    async sessionPlace(range, count) {
+    async sessionCursorAt(range, count) {
       const { statement, parameters } = statements.sessionPlaceQuery(range, count);
       const [row] = await query(statement, ...parameters);
       return row && { createdAt: new Date(Number(row['created_at'])), id: String(row['id']) };
@@ -180,40 +178,40 @@ function sessionReads(
       const rows = await query(listing.sessionVersions, ids);
       return rows.map((row) => ({ id: row['id'] as SessionId, version: Number(row['version']) }));
     },
-    sessionEvents: async (id, after, limit) => (await query(statements.SESSION_EVENTS, id, after, limit)).map(readEvent),
+    sessionEvents: async (id, afterSequence, limit) => (await query(statements.SESSION_EVENTS, id, afterSequence, limit)).map(readEvent),
     issued: async (sessionId) => readIssued(cipher, await query(statements.READ_ISSUED, sessionId)),
   };
 }
 
-/** Grants, authorizations, deferred transactions and kept answers. */
+/** Reads of grants, authorizations, deferred transactions and stored responses. */
 function authorizationReads({
   query,
   cipher,
   sessionBytes,
-  one,
+  queryOne,
   withTenant,
   withGrant,
-}: Reader): Pick<TenantReads, 'grantByCode' | 'grant' | 'authorization' | 'deferred' | 'keptAnswer' | 'deferredTransactions'> {
+}: Reader): Pick<TenantReads, 'grantByCode' | 'grant' | 'authorization' | 'deferred' | 'idempotentResponse' | 'deferredTransactions'> {
   return {
     grantByCode: (codeHash) => withGrant(statements.FIND_GRANT, codeHash),
     grant: (id) => withGrant(statements.FIND_GRANT_BY_ID, id),
     async authorization(id) {
-      const found = (row: Row) => {
+      const toAuthorization = (row: Row) => {
         const authorization = readAuthorization(cipher, row);
         return authorization;
       };
-      const read = await withTenant(found, statements.FIND_AUTHORIZATION, id);
-      return read && { tenant: read.tenant, authorization: read.found };
+      const read = await withTenant(toAuthorization, statements.FIND_AUTHORIZATION, id);
+      return read && { tenant: read.tenant, authorization: read.value };
     },
     async deferred(id) {
-      const row = await one(statements.FIND_DEFERRED, id);
+      const row = await queryOne(statements.FIND_DEFERRED, id);
       if (row !== undefined) sessionBytes?.observeDeferred(row);
       return row && DEFERRED.read(cipher, row);
     },
-    async keptAnswer(id, now) {
-      const kept = (row: Row) => KEPT_ANSWERS.read(cipher, row);
-      const read = await withTenant(kept, statements.FIND_KEPT_ANSWER, id, now.getTime());
-      return read && { tenant: read.tenant, kept: read.found };
+    async idempotentResponse(id, now) {
+      const toStoredResponse = (row: Row) => STORED_RESPONSES.read(cipher, row);
+      const read = await withTenant(toStoredResponse, statements.FIND_KEPT_ANSWER, id, now.getTime());
+      return read && { tenant: read.tenant, response: read.value };
     },
     async deferredTransactions({ sessionId, limit }) {
       const rows = await query(statements.LIST_DEFERRED, sessionId ?? null, limit);
@@ -223,14 +221,13 @@ function authorizationReads({
   };
 }
 
-/** Status lists and trust lists. */
 function listReads(
-  { query, cipher, one }: Reader,
+  { query, cipher, queryOne }: Reader,
   listing: ListingStatements,
 ): Pick<TenantReads, 'statusList' | 'statusListVersions' | 'statusesAt' | 'statusEntriesAt' | 'statusEntries' | 'trustList'> {
   return {
     async statusList(id) {
-      const row = await one(statements.FIND_STATUS_LIST, id);
+      const row = await queryOne(statements.FIND_STATUS_LIST, id);
       return row && readStatusList(cipher, row);
     },
     statusListVersions: async (ids) => (await query(listing.statusListVersions, ids)).map(readStatusListVersion),
@@ -247,27 +244,27 @@ function listReads(
       return rows.map((row) => ({ index: Number(row['idx']), status: Number(row['status']) }));
     },
     async trustList(id) {
-      const row = await one(statements.FIND_TRUST_LIST, id);
+      const row = await queryOne(statements.FIND_TRUST_LIST, id);
       return row && readPublication(row);
     },
   };
 }
 
-export function listKeeping(query: TenantQuery): Omit<ListKeeping, keyof KeptTrustLists> {
+export function listKeeping(query: TenantQuery): Omit<TenantLists, keyof StoredTrustLists> {
   return {
-    async takeStatusRun({ id, keyChainId }, count, seen = 0) {
-      const [row] = await query(statements.TAKE_STATUS_RUN, id, keyChainId, count, seen);
+    async allocateStatusRun({ id, keyChainId }, count, usedEntries = 0) {
+      const [row] = await query(statements.TAKE_STATUS_RUN, id, keyChainId, count, usedEntries);
       return row && Number(row['first']);
     },
     async saveStatusToken(listId, token, { version, term }, issuedAt, expiresAt) {
       const times = [issuedAt.getTime(), expiresAt.getTime()];
       await query(statements.SAVE_STATUS_TOKEN, listId, token, version, ...times, term);
     },
-    async release(id) {
+    async newestListVersion(id) {
       const [row] = await query(statements.FIND_RELEASE, id);
       return readRelease(row);
     },
-    async noteRelease(id, { sequenceNumber, contentHash }, now) {
+    async recordListVersion(id, { sequenceNumber, contentHash }, now) {
       await query(statements.NOTE_RELEASE, id, sequenceNumber, contentHash, now.getTime());
       const [row] = await query(statements.FIND_RELEASE, id);
       const { sequenceNumber: newest, contentHash: content } = readRelease(row) ?? { sequenceNumber, contentHash };
@@ -285,7 +282,7 @@ function readEvent(row: Row) {
   };
 }
 
-const LISTED = {
+const LIST_QUERIES = {
   sessions: 'select id, version from sessions where tenant_id = $1 and id',
   statuses: 'select status from status_entries where tenant_id = $1 and list_id = $2 and idx',
   entries: 'select idx, status from status_entries where tenant_id = $1 and list_id = $2 and idx',
@@ -296,10 +293,10 @@ const LISTED = {
 function listingBy(elements: string, indices: string, used: string): ListingStatements {
   return {
     issuing: statements.issuingStatement(used),
-    statusesAt: brief('statuses_at', `${LISTED.statuses} ${indices}`),
-    entriesAt: brief('entries_at', `${LISTED.entries} ${indices}`),
-    sessionVersions: { name: 'session_versions', text: `${LISTED.sessions} ${elements}` },
-    statusListVersions: { name: 'status_list_versions', text: `${LISTED.statusLists} ${elements}` },
+    statusesAt: brief('statuses_at', `${LIST_QUERIES.statuses} ${indices}`),
+    entriesAt: brief('entries_at', `${LIST_QUERIES.entries} ${indices}`),
+    sessionVersions: { name: 'session_versions', text: `${LIST_QUERIES.sessions} ${elements}` },
+    statusListVersions: { name: 'status_list_versions', text: `${LIST_QUERIES.statusLists} ${elements}` },
   };
 }
 

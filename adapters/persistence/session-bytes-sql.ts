@@ -1,53 +1,50 @@
 import { MIGRATIONS } from './opening/migrate.ts';
 import type { PostgresSql } from './postgres/sql.ts';
 import type { SqliteSql } from './sqlite/sql.ts';
-import { named, type Row, type Statement } from './statement.ts';
+import { namedStatement, type Row, type Statement } from './statement.ts';
 
-/** What is deltas to the bytes of a tenant that expire at a time. */
+/** Change of the bytes of a tenant that expire at a time. */
 export type BytesDelta = {
   readonly tenantId: string;
-  /** In milliseconds. */
+  /** Unit: milliseconds. */
   readonly expiresAt: number;
   readonly bytes: number;
 };
 
-/** A session by its key. */
 export type EndedSession = { readonly tenantId: string; readonly id: string };
 
 export type SessionSize = {
   readonly tenantId: string;
   readonly createdAt: number;
   readonly expiresAt: number;
-  /** Of what the client asked for, as it is stored. */
+  /** Stored size of the request. */
   readonly bytes: number;
 };
 
-/** The table of open session bytes, in the words of one database. */
 export type SessionBytesSql = {
-  /** Whether other processes may write it. */
+  /** True if other processes may write the table. */
   readonly isShared: boolean;
   /**
    * Adds bytes, and sums up what expires after `now`; a tenant that does not exist any more gets no row.
-   * @returns the sums of `tenants`, without those that have nothing. Where the table is not shared, also the sums of tenants that have
-   *   a bucket below zero: they differ from the sum of what was added.
+   * @returns the sums of `tenants`, without empty ones. If the table is not shared, also the sums of tenants that have a negative bucket:
+   * they differ from the sum of the additions.
    */
   add(deltas: readonly BytesDelta[], tenants: readonly string[], now: number): Promise<ReadonlyMap<string, number>>;
-  /** Sizes of sessions as they are stored, found by their keys. */
   sizes(sessions: readonly EndedSession[]): Promise<readonly SessionSize[]>;
-  /** When the table was created, in milliseconds: sessions from before are not counted. */
+  /** Creation time of the table in milliseconds: earlier sessions are not counted. */
   countedSince(): Promise<number>;
 };
 
 const MIGRATION = 'Migration00000000000035_open_session_bytes';
 const INSERT = 'insert into open_session_bytes (tenant_id, expires_at, bytes)';
 const ADD_UP = 'on conflict (tenant_id, expires_at) do update set bytes = open_session_bytes.bytes + excluded.bytes';
-/** A bucket that has less than nothing waits for another process, and takes nothing off the others. */
+/** A negative bucket waits for another process, and takes nothing off the others. */
 const sum = (bytes: string, source: string) => `select tenant_id, sum(${bytes}) as bytes from ${source} group by tenant_id`;
 const SIZE = `select tenant_id, created_at, expires_at, octet_length(request) + octet_length(configuration_ids) as bytes
   from sessions where request is not null and`;
 
-/** The sums are of what was stored before the statement, and what it changed. */
-const ADD_POSTGRES = named(
+/** The sums combine the rows before the statement with its changes. */
+const ADD_POSTGRES = namedStatement(
   'add_open_session_bytes',
   `with d as (select * from unnest($1::text[], $2::bigint[], $3::bigint[]) as d(tenant_id, expires_at, bytes)),
    w as (${INSERT} select d.tenant_id, d.expires_at, d.bytes from d
@@ -59,28 +56,28 @@ const ADD_POSTGRES = named(
        from w join d using (tenant_id, expires_at) where expires_at > $5)
    ${sum('bytes', 'a')}`,
 );
-const SIZES_POSTGRES = named('sizes_of_sessions', `${SIZE} (tenant_id, id) in (select * from unnest($1::text[], $2::text[]))`);
-const SINCE_POSTGRES = named(
+const SIZES_POSTGRES = namedStatement('sizes_of_sessions', `${SIZE} (tenant_id, id) in (select * from unnest($1::text[], $2::text[]))`);
+const SINCE_POSTGRES = namedStatement(
   'session_bytes_since',
   `select extract(epoch from executed_at) * 1000 as at from ${MIGRATIONS} where name = $1`,
 );
 
 /** On a cluster a statement writes rows of one tenant. */
-const ADD_OF_TENANT = named(
+const ADD_OF_TENANT = namedStatement(
   'add_open_session_bytes_of_tenant',
   `${INSERT} select $1::text, d.expires_at, d.bytes from unnest($2::bigint[], $3::bigint[]) as d(expires_at, bytes) ${ADD_UP}`,
 );
-const SUM_OF_TENANT = named(
+const SUM_OF_TENANT = namedStatement(
   'open_session_bytes_of_tenant',
   sum('greatest(bytes, 0)', '(select tenant_id, bytes from open_session_bytes where tenant_id = $1 and expires_at > $2) b'),
 );
 
-const ADD_SQLITE = named(
+const ADD_SQLITE = namedStatement(
   'add_open_session_bytes',
   `${INSERT} select json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') from json_each($1)
    where exists (select 1 from tenants t where t.id = json_extract(value, '$[0]')) ${ADD_UP} returning tenant_id, bytes`,
 );
-const SUM_SQLITE = named(
+const SUM_SQLITE = namedStatement(
   'open_session_bytes_of_tenants',
   sum(
     'max(bytes, 0)',
@@ -88,11 +85,11 @@ const SUM_SQLITE = named(
       where tenant_id in (select value from json_each($1)) and expires_at > $2) b`,
   ),
 );
-const SIZES_SQLITE = named(
+const SIZES_SQLITE = namedStatement(
   'sizes_of_sessions',
   `${SIZE} (tenant_id, id) in (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($1))`,
 );
-const SINCE_SQLITE = named('session_bytes_since', `select executed_at as at from ${MIGRATIONS} where name = $1`);
+const SINCE_SQLITE = namedStatement('session_bytes_since', `select executed_at as at from ${MIGRATIONS} where name = $1`);
 
 export function postgresSessionBytes(sql: PostgresSql, isCluster: boolean): SessionBytesSql {
   return {
@@ -117,8 +114,8 @@ async function addOnCluster(
   tenants: readonly string[],
   now: number,
 ): Promise<ReadonlyMap<string, number>> {
-  for (const [tenantId, own] of Map.groupBy(deltas, (one) => one.tenantId)) {
-    const values = [own.map(({ expiresAt }) => expiresAt), own.map(({ bytes }) => bytes)];
+  for (const [tenantId, tenantDeltas] of Map.groupBy(deltas, (delta) => delta.tenantId)) {
+    const values = [tenantDeltas.map(({ expiresAt }) => expiresAt), tenantDeltas.map(({ bytes }) => bytes)];
     await sql.query(ADD_OF_TENANT, [tenantId, ...values]);
   }
   const rows: Row[] = [];
@@ -127,11 +124,11 @@ async function addOnCluster(
 }
 
 export function sqliteSessionBytes(sql: SqliteSql): SessionBytesSql {
-  const all = (statement: Statement, ...values: (string | number)[]) => sql.single((run) => run.all(statement, ...values));
+  const queryAll = (statement: Statement, ...values: (string | number)[]) => sql.single((run) => run.all(statement, ...values));
   return {
     isShared: false,
     async add(deltas, tenants, now) {
-      if (deltas.length === 0) return sumsIn(await all(SUM_SQLITE, JSON.stringify(tenants), now));
+      if (deltas.length === 0) return sumsIn(await queryAll(SUM_SQLITE, JSON.stringify(tenants), now));
       const rows = JSON.stringify(deltas.map(({ tenantId, expiresAt, bytes }) => [tenantId, expiresAt, bytes]));
       return sql.transaction((run) => {
         const overdrawn = run
@@ -144,9 +141,9 @@ export function sqliteSessionBytes(sql: SqliteSql): SessionBytesSql {
     },
     async sizes(sessions) {
       const keys = JSON.stringify(sessions.map(({ tenantId, id }) => [tenantId, id]));
-      return (await all(SIZES_SQLITE, keys)).map(sizeIn);
+      return (await queryAll(SIZES_SQLITE, keys)).map(sizeIn);
     },
-    countedSince: async () => sinceIn(await all(SINCE_SQLITE, MIGRATION)),
+    countedSince: async () => sinceIn(await queryAll(SINCE_SQLITE, MIGRATION)),
   };
 }
 

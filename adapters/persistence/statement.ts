@@ -2,11 +2,11 @@
 export type Statement = {
   readonly name: string;
   readonly text: string;
-  /** It only reads, a few rows by their keys: others may go with it, and wait for it. */
+  /** The statement reads a few rows by their keys, so that other calls may share its batch. */
   readonly isBrief?: true;
 };
 
-export const named = (name: string, text: string): Statement => ({ name, text });
+export const namedStatement = (name: string, text: string): Statement => ({ name, text });
 export const brief = (name: string, text: string): Statement => ({ name, text, isBrief: true });
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -15,7 +15,7 @@ export type Parameter = string | number | boolean | null | readonly string[] | r
 /** A value of a column, an array of texts, or null. */
 export type Field = string | number | boolean | null | readonly string[];
 
-/** Words of the domain, fit to stand between brackets in a statement. */
+/** SQL list of words of the domain, which need no escaping. */
 export function listOf(words: readonly string[]): string {
   return words.map((word) => `'${word}'`).join(', ');
 }

@@ -1,85 +1,88 @@
 import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { StoreUnavailable } from '../../application/ports/store.ts';
+import { StoreUnavailableError } from '../../application/ports/store.ts';
 import type { Terms } from '../../application/ports/terms.ts';
-import type { Change, Committed } from '../../domain/changes/change.ts';
+import type { Change, CommitResult } from '../../domain/changes/change.ts';
 import type { History, Term, TermBeginning } from '../../domain/rewinds/term.ts';
 import type { JobSql } from './job-sql.ts';
 import { PRESENT_MS } from './maintenance/postgres-time.ts';
-import { named, type Row } from './statement.ts';
+import { namedStatement, type Row } from './statement.ts';
 
-/** What the dialects say in their own words. */
-export type TermWords = {
+/** Statements in which the dialects differ. */
+export type TermSql = {
   readonly moves: boolean;
-  /** The terms, the newest first, and in each row where the database is and its time; one row without a term while there is none. */
+  /** Reads the terms, the newest first, each with the location and time of the database; one row without a term if there is none. */
   read(sql: JobSql): Promise<readonly Row[]>;
 };
 
-/** Promotions are rare; terms that are older are of nobody's memory. */
-const MOST_TERMS = 200;
-const readTerms = (present: string) =>
-  named(
+/** Limit of terms that are read: promotions are rare, and no process remembers older terms. */
+const MAX_TERMS = 200;
+const readTerms = (stateSql: string) =>
+  namedStatement(
     'read_terms',
     `select p.*, t.number, t.id, t.lineage, t.place, t.counter, t.began_at, t.how, t.lost_at, t.list_floor, t.witnessed_at,
        t.witnessed_counter, t.witnessed_idle_checks, t.witnessed_by
-     from (select ${present}) p left join service_terms t on true order by t.number desc limit ${MOST_TERMS}`,
+     from (select ${stateSql}) p left join service_terms t on true order by t.number desc limit ${MAX_TERMS}`,
   );
-const COUNT = named(
+const COUNT = namedStatement(
   'count_term',
   `update service_terms set counter = counter + 1
    where number = $1 and id = $2 and counter >= $3 and number = (select max(number) from service_terms)`,
 );
-const OPEN = named(
+const OPEN = namedStatement(
   'open_term',
   `insert into service_terms (number, follows, id, lineage, place, counter, began_at, how, lost_at, list_floor)
    select cast($1 as bigint), t.number, cast($2 as text), t.lineage, cast($3 as text), t.counter, cast($4 as bigint), cast($5 as text), null,
      case when t.list_floor > $6 then t.list_floor else $6 end
    from service_terms t where t.number = $7 on conflict do nothing`,
 );
-const BEGIN = named(
+const BEGIN = namedStatement(
   'begin_terms',
   `insert into service_terms (number, follows, id, lineage, place, counter, began_at, how, lost_at, list_floor)
    select 1, 0, cast($1 as text), cast($1 as text), cast($2 as text), 0, cast($3 as bigint), 'begun', null, 0
    where not exists (select 1 from service_terms) on conflict do nothing`,
 );
-const MARK_LOST = named(
+const MARK_LOST = namedStatement(
   'mark_lost',
   `update service_terms set lost_at = $1
    where lost_at is null and number >= $2 and exists (select 1 from service_terms o where o.number = $2 and o.id = $3)
      and not exists (select 1 from service_terms s
        where s.number > $2 and s.number <= service_terms.number and s.how in ('accepted', 'fenced'))`,
 );
-const MARK_WITNESSED = named(
+const MARK_WITNESSED = namedStatement(
   'mark_term_witnessed',
   `update service_terms set witnessed_at = coalesce(witnessed_at, $5), witnessed_counter = $3, witnessed_idle_checks = $6,
      witnessed_by = $4
    where number = $1 and id = $2 and (coalesce(witnessed_counter, -1) < $3
      or (witnessed_counter = $3 and coalesce(witnessed_idle_checks, 0) < $6))`,
 );
-/** Challenges are leases that nobody holds until they are answered. */
+/** Challenges are leases without a holder until they are answered. */
 const CHALLENGE = 'start-challenge/';
 const CHALLENGE_MS = 60_000;
-const OPEN_CHALLENGE = named(
+const OPEN_CHALLENGE = namedStatement(
   'open_start_challenge',
   `insert into leases (name, holder, expires_at) values ('${CHALLENGE}' || cast($1 as text), '', $2)`,
 );
-const ANSWER_CHALLENGE = named(
+const ANSWER_CHALLENGE = namedStatement(
   'answer_start_challenge',
   `update leases set holder = 'answered' where name = '${CHALLENGE}' || cast($1 as text)`,
 );
-const IS_ANSWERED = named(
+const IS_ANSWERED = namedStatement(
   'is_start_challenge_answered',
   `select 1 from leases where name = '${CHALLENGE}' || cast($1 as text) and holder = 'answered'`,
 );
-/** Also those of processes that ended while they waited. */
-const CLOSE_CHALLENGE = named(
+/** Also deletes challenges of processes that ended while they waited. */
+const CLOSE_CHALLENGE = namedStatement(
   'close_start_challenge',
   `delete from leases where name = '${CHALLENGE}' || cast($1 as text)
    or (name like '${CHALLENGE}%' and expires_at <= $2)`,
 );
-const HAS_VALUE = named('has_used_value', 'select 1 from used_values where tenant_id = $1 and kind = $2 and hash = $3');
-/** Also one that a client removed since, through whichever process: else clients could have a standby that lost nothing refused. */
-const HAS_SESSION = named(
+const HAS_VALUE = namedStatement('has_used_value', 'select 1 from used_values where tenant_id = $1 and kind = $2 and hash = $3');
+/**
+ * A session that a client removed since, through any process, counts as found: otherwise clients could make a complete standby look
+ * incomplete.
+ */
+const HAS_SESSION = namedStatement(
   'has_session',
   `select 1 from sessions where tenant_id = $1 and id = $2 and version >= $3
    union all select 1 from audit_entries where tenant_id = $1 and kind = 'session' and target = $2 and action = 'removed'`,
@@ -87,12 +90,12 @@ const HAS_SESSION = named(
 
 type LastChange = readonly [tenantId: string, name: string, value: string | number];
 
-/** Knows of the last change of this process what is enough to find it again. */
+/** Remembers enough of the last change of this process to find it again. */
 export class LastChanges {
   count = 0;
   last: LastChange | undefined;
 
-  note(tenantId: string, { uses, opens, session, removes }: Change, committed: Committed): void {
+  note(tenantId: string, { uses, opens, session, removes }: Change, committed: CommitResult): void {
     if (!committed.done) return;
     this.count++;
     const use = uses?.[0];
@@ -103,7 +106,7 @@ export class LastChanges {
   }
 }
 
-/** A place that a database has only once: of two databases in a cluster and of two clusters, too. */
+/** Location that identifies a database, among the databases of a cluster and among clusters. */
 const POSTGRES_PLACE = `(select system_identifier from pg_control_system()) || '/' ||
   (select oid from pg_database where datname = current_database()) || '/' ||
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`;
@@ -113,33 +116,33 @@ const readOnPostgres = readTerms(
    (select string_agg(substr(name, ${CHALLENGE.length + 1}), ' ') from leases
      where name like '${CHALLENGE}%' and holder = '' and expires_at > ${PRESENT_MS}) as challenges`,
 );
-export const POSTGRES_TERMS: TermWords = { moves: true, read: (sql) => sql.all(readOnPostgres) };
+export const POSTGRES_TERMS: TermSql = { moves: true, read: (sql) => sql.all(readOnPostgres) };
 
 const readOnSqlite = readTerms(`cast(unixepoch('subsec') * 1000 as integer) as now`);
 
 /** @param file undefined for a database in memory. */
-export function sqliteTerms(file: string | undefined): TermWords {
+export function sqliteTerms(file: string | undefined): TermSql {
   return {
     moves: false,
     async read(sql) {
-      // While somebody has a file open, another one may take its name.
+      // While a process has a file open, another file may take its name.
       const inode = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false })?.ino;
       return (await sql.all(readOnSqlite)).map((row) => ({ ...row, present_place: `file/${inode}` }));
     },
   };
 }
 
-/** @param sql over any connection, or over one that nobody has used yet. */
-export function termsOf(sql: JobSql, words: TermWords, changes: LastChanges): Terms {
+/** @param sql over any connection, or over one that is not in use yet. */
+export function termsOf(sql: JobSql, words: TermSql, changes: LastChanges): Terms {
   const read = async (): Promise<History> => {
     const rows = await words.read(sql);
-    const [present] = rows;
-    if (present?.['standby']) throw new StoreUnavailable('the database is a standby that was not promoted');
+    const [state] = rows;
+    if (state?.['standby']) throw new StoreUnavailableError('the database is a standby that was not promoted');
     return {
       terms: rows.filter((row) => row['number'] !== null).map(readTerm),
-      place: String(present?.['present_place']),
-      now: new Date(Number(present?.['now'])),
-      challenges: String(present?.['challenges'] ?? '')
+      place: String(state?.['present_place']),
+      now: new Date(Number(state?.['now'])),
+      challenges: String(state?.['challenges'] ?? '')
         .split(' ')
         .filter(Boolean),
     };
@@ -155,14 +158,14 @@ export function termsOf(sql: JobSql, words: TermWords, changes: LastChanges): Te
       await sql.change(BEGIN, randomUUID(), place, now.getTime());
     },
     async count({ term, termId, counter }) {
-      const { last } = changes;
+      const { last: lastChange } = changes;
       const isCounted = (await sql.change(COUNT, term, termId, counter)) > 0;
-      if (isCounted && changes.last === last) changes.last = undefined;
+      if (isCounted && changes.last === lastChange) changes.last = undefined;
       return read();
     },
-    async open({ after, number, how, listFloor = 0 }) {
+    async open({ after: previousNumber, number, how, listFloor = 0 }) {
       const { now, place } = await read();
-      return (await sql.change(OPEN, number, randomUUID(), place, now.getTime(), how, listFloor, after)) > 0;
+      return (await sql.change(OPEN, number, randomUUID(), place, now.getTime(), how, listFloor, previousNumber)) > 0;
     },
     async markLost({ term, termId }) {
       const { now } = await read();

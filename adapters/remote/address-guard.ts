@@ -5,38 +5,38 @@ import { isMetadataAddress, isMetadataName } from './metadata-services.ts';
 
 /** RFC 6052 section 2.1: the last 32 bits are the IPv4 address that a translator will call. */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
-/** RFC 4291 section 2.4 as assigned by IANA: whatever lies outside is not a global unicast address. */
+/** RFC 4291 section 2.4 as assigned by IANA: addresses outside are not global unicast. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
 export type Target = { readonly host: string; readonly port: number; readonly protocol: string };
 
 /**
- * Decides which addresses may be called. Everything global is allowed; what lies inside needs an entry: a host
- * (`backend.example`, `*.example`), a network (`10.0.0.0/8`), an address, each host or address also with a port, and
- * each of these for one tenant (`acme=10.0.0.0/8`). Metadata services of clouds need an entry that names just them.
+ * Decides which addresses may be called. Public addresses are allowed; internal ones need an entry: a host (`backend.example`,
+ * `*.example`), a network (`10.0.0.0/8`), an address, each host or address also with a port, and each of these for one tenant
+ * (`acme=10.0.0.0/8`). Metadata services of clouds need an entry that names just them.
  */
 export class AddressGuard {
   readonly #entries: readonly Entry[];
 
-  /** @throws Error that names an entry which cannot be read. */
+  /** @throws Error that names an invalid entry. */
   constructor(allow: readonly string[]) {
     this.#entries = allow.map(parseEntry);
   }
 
   /**
-   * The same for the calls of one tenant; `undefined` stands for the service itself.
-   * @param isSigned whether what is fetched is signed, so that TLS is not needed in public.
+   * Guard for the calls of one tenant; `undefined` stands for the service itself.
+   * @param isSigned true if the fetched document is signed, so that public addresses need no TLS.
    */
-  of(tenantId: string | undefined, isSigned = false): GuardOfOne {
-    return new GuardOfOne(
+  forTenant(tenantId: string | undefined, isSigned = false): TenantAddressGuard {
+    return new TenantAddressGuard(
       this.#entries.filter((entry) => entry.tenantId === undefined || entry.tenantId === tenantId),
       isSigned,
     );
   }
 }
 
-/** What one tenant may call. */
-export class GuardOfOne {
+/** Rules for the calls of one tenant. */
+export class TenantAddressGuard {
   readonly #entries: readonly Entry[];
   readonly #isSigned: boolean;
 
@@ -45,13 +45,13 @@ export class GuardOfOne {
     this.#isSigned = isSigned;
   }
 
-  /** Whether a connection may be made to this address, which `target` leads to. */
+  /** Returns true if a connection to this address, to which `target` resolves, is allowed. */
   permits({ host, port, protocol }: Target, text: string): boolean {
     const address = parseAddress(text);
     if (address === undefined || !this.#permitsName(host, port)) return false;
-    if (isMetadataAddress(address)) return this.#isListedAlone(address, port) || (isMetadataName(host) && this.#isNamed(host, port));
+    if (isMetadataAddress(address)) return this.#isListedAsSingle(address, port) || (isMetadataName(host) && this.#isNamed(host, port));
     if (this.isListedHost(host, port) || this.#isListed(address, port)) return true;
-    return this.#isPublicly(protocol, port) && isPublic(address);
+    return this.#isPublicProtocol(protocol, port) && isPublic(address);
   }
 
   /** @param host lower case, without the brackets of an IPv6 literal. */
@@ -68,7 +68,7 @@ export class GuardOfOne {
     return address !== undefined && this.#isListed(address, port);
   }
 
-  /** Whether a call of this address is refused whatever a name server says. */
+  /** Returns true if the address is rejected, whatever its name resolves to. */
   refuses(text: string): boolean {
     const url = URL.parse(text);
     if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return true;
@@ -78,24 +78,26 @@ export class GuardOfOne {
     if (!this.#permitsName(host, port)) return true;
     if (this.isListedHost(host, port)) return false;
     if (LOCAL_NAME.test(host)) return LOOPBACK.every((address) => !this.isListedAddress(address, port));
-    // Without TLS a name has to lead into a listed network.
-    return !this.#isPublicly(url.protocol, port) && !this.#entries.some((entry) => entry.network !== undefined && fitsPort(entry, port));
+    // Without TLS, a name has to resolve into a listed network.
+    return (
+      !this.#isPublicProtocol(url.protocol, port) && !this.#entries.some((entry) => entry.network !== undefined && fitsPort(entry, port))
+    );
   }
 
-  /** Whether this is a global unicast address, looked at as the address that is called in the end. */
+  /** Returns true for a global unicast address, after embedded IPv4 addresses are unwrapped. */
   isPublic(text: string): boolean {
     const address = parseAddress(text);
     return address !== undefined && isPublic(address);
   }
 
-  /** A metadata service is called by its name only where that name is listed, or its address. */
+  /** A metadata service may be called by its name only if that name, or its address, is listed. */
   #permitsName(host: string, port: number): boolean {
     if (!isMetadataName(host) || this.#isNamed(host, port)) return true;
-    return this.#entries.some((entry) => entry.network !== undefined && isAlone(entry.network) && fitsPort(entry, port));
+    return this.#entries.some((entry) => entry.network !== undefined && isSingleAddress(entry.network) && fitsPort(entry, port));
   }
 
-  /** How public addresses are called. Without TLS on the port of http alone: no other service is spoken to. */
-  #isPublicly(protocol: string, port: number): boolean {
+  /** Public addresses are called over TLS. Without TLS, only the port of http is allowed, so that no other service is reached. */
+  #isPublicProtocol(protocol: string, port: number): boolean {
     return protocol === 'https:' || (this.#isSigned && protocol === 'http:' && port === 80);
   }
 
@@ -108,21 +110,21 @@ export class GuardOfOne {
     return this.#entries.some((entry) => fitsPort(entry, port) && contains(entry, address));
   }
 
-  #isListedAlone(address: Address, port: number): boolean {
+  #isListedAsSingle(address: Address, port: number): boolean {
     return this.#entries.some(
-      (entry) => entry.network !== undefined && isAlone(entry.network) && fitsPort(entry, port) && contains(entry, address),
+      (entry) => entry.network !== undefined && isSingleAddress(entry.network) && fitsPort(entry, port) && contains(entry, address),
     );
   }
 }
 
-/** What an address leads to; `host` without the brackets of an IPv6 literal. */
+/** Target of a URL; `host` without the brackets of an IPv6 literal. */
 export function targetOf(url: { hostname: string; port?: string; protocol: string }): Target {
   const { hostname, protocol } = url;
   const port = Number(url.port) || (protocol === 'https:' ? 443 : 80);
   return { host: hostname.replace(/^\[|\]$/g, '').toLowerCase(), port, protocol };
 }
 
-/** RFC 6761 section 6.3: these names lead to this machine, no matter who is asked. */
+/** RFC 6761 section 6.3: these names always resolve to this machine. */
 export const LOCAL_NAME = /(?:^|\.)localhost\.?$/;
 export const LOOPBACK = ['127.0.0.1', '::1'];
 
@@ -145,8 +147,8 @@ function fitsPort(entry: Entry, port: number): boolean {
   return entry.port === undefined || entry.port === port;
 }
 
-/** Whether it is one address and no more. */
-function isAlone([address, prefix]: NonNullable<Entry['network']>): boolean {
+/** Returns true for a network with a single address. */
+function isSingleAddress([address, prefix]: NonNullable<Entry['network']>): boolean {
   return prefix === (address.kind() === 'ipv4' ? 32 : 128);
 }
 

@@ -4,7 +4,7 @@ export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /** One line of the allow list. Exactly one of `network`, `host` and `suffix` is set. */
 export type Entry = {
-  /** Whose calls it is about; those of all tenants and of the service itself without it. */
+  /** Tenant whose calls the entry concerns; without it, all tenants and the service itself. */
   readonly tenantId?: string;
   readonly network?: readonly [Address, number];
   readonly host?: string;
@@ -18,18 +18,18 @@ const ENTRY = /^(?<host>\[[0-9a-f:.]+\]|[^[\]:\s/]+)(?::(?<port>\d{1,5}))?$/;
 const NAME = /^(?:\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(?:\.[a-z0-9_]([a-z0-9_-]*[a-z0-9])?)*$/;
 
 /**
- * A host (`backend.example`, `*.example`), a network (`10.0.0.0/8`) or an address, each host or address also with a
- * port, and each of these for one tenant (`acme=10.0.0.0/8`).
- * @throws Error that names an entry which cannot be read.
+ * Parses a host (`backend.example`, `*.example`), a network (`10.0.0.0/8`) or an address, each host or address also with a port, and each
+ * of these for one tenant (`acme=10.0.0.0/8`).
+ * @throws Error that names an invalid entry.
  */
 export function parseEntry(text: string): Entry {
   const { tenantId, place = text } = OF_TENANT.exec(text.trim())?.groups ?? {};
-  const entry = parsePlace(place.trim().toLowerCase());
+  const entry = parseTarget(place.trim().toLowerCase());
   if (entry === undefined) throw unreadable(text);
   return tenantId === undefined ? entry : { tenantId, ...entry };
 }
 
-function parsePlace(entry: string): Entry | undefined {
+function parseTarget(entry: string): Entry | undefined {
   if (ipaddr.isValidCIDR(entry)) return { network: ipaddr.parseCIDR(entry) };
   if (entry.includes('/')) return undefined;
   if (ipaddr.IPv6.isValid(entry)) return { network: single(entry) };
@@ -38,7 +38,7 @@ function parsePlace(entry: string): Entry | undefined {
   const port = portText === undefined ? {} : { port: Number(portText) };
   const literal = host.startsWith('[') ? host.slice(1, -1) : host;
   if (ipaddr.IPv6.isValid(literal) || ipaddr.IPv4.isValidFourPartDecimal(literal)) return { network: single(literal), ...port };
-  // A last label of digits only would be read as a number by the URL parser and never match.
+  // The URL parser would read a last label of digits as a number, so it would never match.
   if (!NAME.test(host) || /(^|\.)\d+$/.test(host)) return undefined;
   return host.startsWith('*.') ? { suffix: host.slice(1), ...port } : { host, ...port };
 }

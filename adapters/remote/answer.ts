@@ -3,25 +3,25 @@ import { RemoteError, type RemoteResponse } from '../../application/ports/remote
 import type { MemoryShare } from '../../application/queues/memory-budget.ts';
 import { Redirection } from './redirection.ts';
 
-/** Of an answer that nobody reads, so that the connection can be used again. */
+/** Size of an unread body up to which it is drained, so that the connection can be used again. */
 const MAX_DRAINED_BYTES = 16 * 1024;
 
 export type Reading = {
   readonly origin: string;
   readonly maxBytes: number;
-  /** Whether anybody reads what comes with a status of an error. */
+  /** The caller reads the body of an error response. */
   readonly readsErrors: boolean;
   readonly bytes: MemoryShare;
 };
 
-/** Reads what is wanted of an answer; the connection of any other ends. */
+/** Reads the requested part of a response; the connection of any other response is closed. */
 export async function readAnswer(
   { statusCode: status, headers, body }: Dispatcher.ResponseData,
   reading: Reading,
 ): Promise<RemoteResponse> {
-  // An abandoned body ends with an error that nobody waits for any more.
+  // An abandoned body fails with an error that has no other handler.
   body.on('error', () => {});
-  // A redirect leads where no guard of the caller has looked. 304 answers a conditional request and leads nowhere.
+  // A redirect leads to an address that the guard has not checked. 304 answers a conditional request and leads nowhere.
   if (status >= 300 && status < 400 && status !== 304) {
     body.destroy();
     throw new Redirection(reading.origin, status, headers['location']);
@@ -42,14 +42,14 @@ async function leaveUnread(body: Dispatcher.ResponseData['body'], announced: num
   else {
     for await (const part of body as AsyncIterable<Buffer>) {
       length += part.length;
-      // Ends the connection.
+      // Leaving the loop closes the connection.
       if (length > MAX_DRAINED_BYTES) break;
     }
   }
   return Buffer.alloc(0);
 }
 
-/** Stops reading at the first byte too many, whatever length was announced. */
+/** Stops reading at the first byte beyond the limit, whatever length was announced. */
 async function readBody(body: Dispatcher.ResponseData['body'], announced: number, { maxBytes, origin, bytes }: Reading): Promise<Buffer> {
   const parts: Buffer[] = [];
   let length = announced > maxBytes ? announced : 0;

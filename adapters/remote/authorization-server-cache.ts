@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { AuthorizationServerError } from '../../application/ports/authorization-servers.ts';
 import type { Clock } from '../../application/ports/clock.ts';
-import { boundedBytes } from '../../application/tenant-cache/bounded.ts';
+import { boundedBytes } from '../../application/tenant-cache/cache-memory.ts';
 import { SingleFlight } from '../../application/tenant-cache/single-flight.ts';
 
 const MAX_TIMES_BYTES = 2 * 1024 * 1024;
@@ -11,22 +11,21 @@ type Outcome<T> = { readonly at: number } & (
   | { readonly value?: undefined; readonly failure: unknown }
 );
 
-/** A server, and for which tenant it is asked; what one may call another may not. */
-export type Asked = { readonly issuer: string; readonly tenantId: string | undefined };
+/** Server, and the tenant that calls it; tenants may call different addresses. */
+export type ServerQuery = { readonly issuer: string; readonly tenantId: string | undefined };
 
 type Settings<T> = {
-  /** That values may take in memory. */
+  /** Memory limit of the values. */
   readonly maxBytes: number;
-  /** A value is used for so long and not a moment longer, whether a newer one can be had or not. */
+  /** Lifetime of a value, whether a newer one is available or not. */
   readonly freshMs: number;
-  /** A failure is remembered for so long. */
   readonly failureMs: number;
-  /** Least time between two calls of `refresh` that reach the network. */
+  /** Minimum time between two refreshes that use the network. */
   readonly refreshMs: number;
-  readonly load: (asked: Asked) => Promise<T>;
+  readonly load: (query: ServerQuery) => Promise<T>;
 };
 
-/** What other servers publish: loaded once for all who wait, kept for a while, failures for a shorter one. */
+/** Documents of other servers: loaded once for concurrent callers and cached, failures for a shorter time. */
 export class AuthorizationServerCache<T extends object> {
   readonly #clock: Clock;
   readonly #settings: Settings<T>;
@@ -41,36 +40,36 @@ export class AuthorizationServerCache<T extends object> {
     this.#refreshedAt = new LRUCache(boundedBytes<{ readonly at: number }>(MAX_TIMES_BYTES));
   }
 
-  /** @throws whatever `load` throws, for `failureMs` without asking again. */
-  async get(asked: Asked): Promise<T> {
-    const known = this.#outcomes.get(keyOf(asked));
-    if (known?.failure !== undefined && this.#isWithin(known.at, this.#settings.failureMs)) throw known.failure;
-    return this.#fresh(known) ?? (await this.#loadOnce(asked));
+  /** @throws the error of `load`, which is cached for `failureMs`. */
+  async get(query: ServerQuery): Promise<T> {
+    const cached = this.#outcomes.get(keyOf(query));
+    if (cached?.failure !== undefined && this.#isWithin(cached.at, this.#settings.failureMs)) throw cached.failure;
+    return this.#fresh(cached) ?? (await this.#loadOnce(query));
   }
 
   /**
-   * Loads although the known value is fresh; when that fails, the known value stays.
-   * @returns undefined when the last refresh is too recent.
+   * Loads although the cached value is fresh; if that fails, the cached value stays.
+   * @returns undefined if the last refresh is too recent.
    */
-  async refresh(asked: Asked): Promise<T | undefined> {
-    const name = keyOf(asked);
-    if (!this.#flights.isUnderWay(name)) {
-      const last = this.#refreshedAt.get(name);
-      if (last !== undefined && this.#isWithin(last.at, this.#settings.refreshMs)) return undefined;
+  async refresh(query: ServerQuery): Promise<T | undefined> {
+    const name = keyOf(query);
+    if (!this.#flights.isRunning(name)) {
+      const lastRefresh = this.#refreshedAt.get(name);
+      if (lastRefresh !== undefined && this.#isWithin(lastRefresh.at, this.#settings.refreshMs)) return undefined;
       this.#refreshedAt.set(name, { at: this.#now() });
     }
-    return this.#loadOnce(asked);
+    return this.#loadOnce(query);
   }
 
-  #loadOnce(asked: Asked): Promise<T> {
-    const name = keyOf(asked);
+  #loadOnce(query: ServerQuery): Promise<T> {
+    const name = keyOf(query);
     return this.#flights.run(name, async () => {
       try {
-        const value = await this.#settings.load(asked);
+        const value = await this.#settings.load(query);
         this.#outcomes.set(name, { at: this.#now(), value });
         return value;
       } catch (failure) {
-        // That this service has too much to do says nothing of the server.
+        // An overload of this service says nothing about the server.
         const isBusy = failure instanceof AuthorizationServerError && failure.fault === 'busy';
         if (!isBusy && this.#fresh(this.#outcomes.get(name)) === undefined) this.#outcomes.set(name, { at: this.#now(), failure });
         throw failure;
@@ -78,13 +77,13 @@ export class AuthorizationServerCache<T extends object> {
     });
   }
 
-  #fresh(known: Outcome<T> | undefined): T | undefined {
-    return known !== undefined && this.#isWithin(known.at, this.#settings.freshMs) ? known.value : undefined;
+  #fresh(outcome: Outcome<T> | undefined): T | undefined {
+    return outcome !== undefined && this.#isWithin(outcome.at, this.#settings.freshMs) ? outcome.value : undefined;
   }
 
-  /** A clock that was set back makes nothing live longer. */
-  #isWithin(since: number, milliseconds: number): boolean {
-    const age = this.#now() - since;
+  /** A clock that was set back extends no lifetime. */
+  #isWithin(startedAt: number, milliseconds: number): boolean {
+    const age = this.#now() - startedAt;
     return age >= 0 && age < milliseconds;
   }
 
@@ -93,6 +92,6 @@ export class AuthorizationServerCache<T extends object> {
   }
 }
 
-function keyOf({ issuer, tenantId }: Asked): string {
+function keyOf({ issuer, tenantId }: ServerQuery): string {
   return `${tenantId ?? ''} ${issuer}`;
 }

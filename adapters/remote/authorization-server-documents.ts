@@ -4,15 +4,15 @@ import { type ForeignKey, parseForeignKeys } from '../../domain/oauth/foreign-ke
 import { metadataAddresses, parseServerMetadata, type ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
-import { faultWords } from './fault-words.ts';
+import { faultMessage } from './fault-messages.ts';
 
 const TIMEOUT_MS = 5_000;
 const DOCUMENT_BYTES = 128 * 1024;
 
-/** A server that has nothing at one well-known address may have it at the other. */
+/** Faults after which the other well-known address is tried. */
 const ABSENT: ReadonlySet<AuthorizationServerFault> = new Set(['bad_status', 'not_json', 'redirected']);
 
-/** @throws AuthorizationServerError when no address has metadata, or those that it has cannot be used. */
+/** @throws AuthorizationServerError if no address has metadata, or if they cannot be used. */
 export async function fetchMetadata(remote: Remote, issuer: string, tenantId: string | undefined): Promise<ServerMetadata> {
   const addresses = metadataAddresses(issuer);
   let fault = new AuthorizationServerError('bad_issuer', `${issuer} cannot be the address of an issuer.`);
@@ -44,7 +44,7 @@ export async function fetchKeys(
 }
 
 async function fetchDocument(remote: Remote, address: string, tenantId: string | undefined): Promise<JsonObject> {
-  const place = describe(address);
+  const endpoint = describe(address);
   const answer = await call(remote, address, {
     tenantId,
     method: 'GET',
@@ -52,19 +52,19 @@ async function fetchDocument(remote: Remote, address: string, tenantId: string |
     timeoutMs: TIMEOUT_MS,
     maxBytes: DOCUMENT_BYTES,
   });
-  if (answer.status !== 200) throw new AuthorizationServerError('bad_status', `${place} answered with status ${answer.status}.`);
+  if (answer.status !== 200) throw new AuthorizationServerError('bad_status', `${endpoint} answered with status ${answer.status}.`);
   const document = parseBody(answer);
-  if (document === undefined) throw new AuthorizationServerError('not_json', `${place} answered with something that is no JSON object.`);
+  if (document === undefined) throw new AuthorizationServerError('not_json', `${endpoint} answered with something that is no JSON object.`);
   return document;
 }
 
-/** @throws AuthorizationServerError when no complete answer arrived. */
+/** @throws AuthorizationServerError if no complete response arrived. */
 export async function call(remote: Remote, address: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {
   try {
     return await remote.request(address, options);
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    const message = `${describe(address)} ${faultWords(error)}.`;
+    const message = `${describe(address)} ${faultMessage(error)}.`;
     throw new AuthorizationServerError(error.fault, message, { cause: error });
   }
 }
@@ -73,7 +73,7 @@ export function parseBody({ body }: RemoteResponse): JsonObject | undefined {
   return parseJsonObject(decodeUtf8(body) ?? '');
 }
 
-/** Origin and path: a query may carry something private. */
+/** Origin and path: a query may contain private data. */
 function describe(address: string): string {
   const { origin, pathname } = new URL(address);
   return `${origin}${pathname}`;

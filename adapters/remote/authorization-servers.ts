@@ -12,16 +12,16 @@ import type { Clock } from '../../application/ports/clock.ts';
 import type { Remote, RemoteResponse } from '../../application/ports/remote.ts';
 import { EXTERNAL_TOKEN_TYPES } from '../../domain/oauth/external-token.ts';
 import { type ForeignKey, pickForeignKey } from '../../domain/oauth/foreign-keys.ts';
-import { assertForeignClaims, ForeignTokenError, type OpenedForeignToken, parseForeignToken } from '../../domain/oauth/foreign-token.ts';
+import { assertForeignClaims, ForeignTokenError, type ParsedForeignToken, parseForeignToken } from '../../domain/oauth/foreign-token.ts';
 import { assertIdTokenClaims, ID_TOKEN_TYPES } from '../../domain/oauth/id-token.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import { assertUserinfoClaims, USERINFO_TYPES } from '../../domain/oauth/userinfo.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
-import { type Asked, AuthorizationServerCache } from './authorization-server-cache.ts';
+import { AuthorizationServerCache, type ServerQuery } from './authorization-server-cache.ts';
 import { call, fetchKeys, fetchMetadata, parseBody } from './authorization-server-documents.ts';
-import { askForToken, badStatus, parseTokenAnswer } from './openid-token-request.ts';
+import { badStatus, parseTokenAnswer, requestToken } from './openid-token-request.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 const FRESH_MS = 600_000;
@@ -31,7 +31,7 @@ const REFRESH_MS = 30_000;
 type Ports = { readonly remote: Remote; readonly clock: Clock };
 type Times = { readonly tenantId: string | undefined; readonly audience: string | undefined; readonly now: Date };
 
-/** Speaks with other authorization servers through the one way out of the service. */
+/** Calls other authorization servers through the outgoing client of the service. */
 export class RemoteAuthorizationServers extends AuthorizationServers {
   readonly #remote: Remote;
   readonly #metadata: AuthorizationServerCache<ServerMetadata>;
@@ -47,7 +47,7 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
     });
     this.#keys = new AuthorizationServerCache(clock, {
       ...times,
-      load: async (asked) => fetchKeys(remote, await this.#metadata.get(asked), asked.tenantId),
+      load: async (query) => fetchKeys(remote, await this.#metadata.get(query), query.tenantId),
     });
   }
 
@@ -57,7 +57,7 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
 
   override async exchangeCode(issuer: string, exchange: CodeExchange): Promise<TokenAnswer> {
     // RFC 6749 section 4.1.3, RFC 7636 section 4.5
-    const answer = await askForToken(this.#remote, await this.discover(issuer, exchange.tenantId), exchange, {
+    const answer = await requestToken(this.#remote, await this.discover(issuer, exchange.tenantId), exchange, {
       grant_type: 'authorization_code',
       code: exchange.code,
       redirect_uri: exchange.redirectUri,
@@ -68,8 +68,8 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
 
   override async logInAsClient(issuer: string, client: { readonly clientId: string; readonly clientSecret: string }): Promise<void> {
     const grant = { grant_type: 'client_credentials' };
-    const ours = { ...client, tenantId: undefined };
-    const { status } = await askForToken(this.#remote, await this.discover(issuer, undefined), ours, grant);
+    const ownClient = { ...client, tenantId: undefined };
+    const { status } = await requestToken(this.#remote, await this.discover(issuer, undefined), ownClient, grant);
     if (status !== 200) throw badStatus(issuer, status);
   }
 
@@ -78,20 +78,24 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
   }
 
   override async verifyIdToken(issuer: string, idToken: string, expected: LoginExpectations): Promise<JsonObject> {
-    const opened = parseForeignToken(idToken, ID_TOKEN_TYPES);
-    const verified = await this.#verify(issuer, opened, { tenantId: expected.tenantId, audience: expected.clientId, now: expected.now });
+    const parsedToken = parseForeignToken(idToken, ID_TOKEN_TYPES);
+    const verified = await this.#verify(issuer, parsedToken, {
+      tenantId: expected.tenantId,
+      audience: expected.clientId,
+      now: expected.now,
+    });
     assertIdTokenClaims(verified, expected);
     return verified.claims;
   }
 
-  override async readOwnAccessToken(
+  override async readReceivedAccessToken(
     issuer: string,
     token: string,
     expected: { readonly tenantId: TenantId; readonly now: Date },
   ): Promise<JsonObject | undefined> {
     try {
-      const opened = parseForeignToken(token, EXTERNAL_TOKEN_TYPES);
-      return (await this.#verify(issuer, opened, { audience: undefined, ...expected })).claims;
+      const parsedToken = parseForeignToken(token, EXTERNAL_TOKEN_TYPES);
+      return (await this.#verify(issuer, parsedToken, { audience: undefined, ...expected })).claims;
     } catch (error) {
       if (error instanceof ForeignTokenError) return undefined;
       throw error;
@@ -102,7 +106,7 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
     const { tenantId } = expected;
     const { userinfoEndpoint } = await this.discover(issuer, tenantId);
     if (userinfoEndpoint === undefined) return undefined;
-    const answer = await askForUserinfo(this.#remote, userinfoEndpoint, expected);
+    const answer = await fetchUserinfo(this.#remote, userinfoEndpoint, expected);
     try {
       // OpenID Connect Core 1.0 section 5.3.2
       const isSigned = answer.contentType === 'application/jwt';
@@ -116,35 +120,35 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
     }
   }
 
-  async #signedClaims(asked: Asked, token: string): Promise<JsonObject> {
-    const opened = parseForeignToken(token, USERINFO_TYPES);
-    if (!(await this.#isSigned(asked, opened))) throw new ForeignTokenError('signature');
-    return opened.jws.payload;
+  async #signedClaims(query: ServerQuery, token: string): Promise<JsonObject> {
+    const parsedToken = parseForeignToken(token, USERINFO_TYPES);
+    if (!(await this.#isSigned(query, parsedToken))) throw new ForeignTokenError('signature');
+    return parsedToken.jws.payload;
   }
 
-  /** The signature first; what it covers is looked at afterwards. */
-  async #verify(issuer: string, opened: OpenedForeignToken, expected: Times): Promise<VerifiedToken> {
-    if (!(await this.#isSigned({ issuer, tenantId: expected.tenantId }, opened))) throw new ForeignTokenError('signature');
-    const { type, algorithm, jws } = opened;
+  /** Verifies the signature first; the claims are checked afterwards. */
+  async #verify(issuer: string, parsedToken: ParsedForeignToken, expected: Times): Promise<VerifiedToken> {
+    if (!(await this.#isSigned({ issuer, tenantId: expected.tenantId }, parsedToken))) throw new ForeignTokenError('signature');
+    const { type, algorithm, jws } = parsedToken;
     assertForeignClaims(jws.payload, { ...expected, issuer });
     return { type, algorithm, claims: jws.payload };
   }
 
-  /** @throws ForeignTokenError `unknown_key` when no key of the issuer fits, not even one of a newer key set. */
-  async #isSigned(asked: Asked, opened: OpenedForeignToken): Promise<boolean> {
-    const known = pickForeignKey(await this.#keys.get(asked), opened);
-    if (known !== undefined && (await isSignedBy(known, opened))) return true;
-    // A key that the token names is right or wrong; one that it does not name may have been replaced.
-    if (known !== undefined && opened.keyId !== undefined) return false;
-    const renewed = pickForeignKey(await this.#newerKeys(asked), opened) ?? known;
+  /** @throws ForeignTokenError `unknown_key` if no key of the issuer matches, not even one of a newer key set. */
+  async #isSigned(query: ServerQuery, parsedToken: ParsedForeignToken): Promise<boolean> {
+    const key = pickForeignKey(await this.#keys.get(query), parsedToken);
+    if (key !== undefined && (await isSignedBy(key, parsedToken))) return true;
+    // A key id in the token is conclusive; without one, the key may have been replaced.
+    if (key !== undefined && parsedToken.keyId !== undefined) return false;
+    const renewed = pickForeignKey(await this.#newerKeys(query), parsedToken) ?? key;
     if (renewed === undefined) throw new ForeignTokenError('unknown_key');
-    return isSignedBy(renewed, opened);
+    return isSignedBy(renewed, parsedToken);
   }
 
-  /** @returns none when the last look is too recent, so that a flood of bad tokens makes no flood of requests. */
-  async #newerKeys(asked: Asked): Promise<readonly ForeignKey[]> {
+  /** @returns the cached keys if the last refresh is too recent, so that a flood of bad tokens causes no flood of requests. */
+  async #newerKeys(query: ServerQuery): Promise<readonly ForeignKey[]> {
     try {
-      return (await this.#keys.refresh(asked)) ?? (await this.#keys.get(asked));
+      return (await this.#keys.refresh(query)) ?? (await this.#keys.get(query));
     } catch (cause) {
       if (cause instanceof AuthorizationServerError) throw new ForeignTokenError('unknown_key', { cause });
       throw cause;
@@ -152,10 +156,10 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
   }
 }
 
-/** The algorithm was matched with the key before; a key that cannot be imported verifies nothing. */
-async function isSignedBy({ jwk }: ForeignKey, { algorithm, jws }: OpenedForeignToken): Promise<boolean> {
+/** The algorithm was matched with the key before; an invalid key verifies nothing. */
+async function isSignedBy({ jwk }: ForeignKey, { algorithm, jws }: ParsedForeignToken): Promise<boolean> {
   const compact = `${jws.signingInput}.${jws.signature.toString('base64url')}`;
-  // Loaded with the first token; many processes never see one.
+  // Loaded with the first token, because many processes never verify one.
   const { compactVerify } = await import('jose/jws/compact/verify');
   try {
     await compactVerify(compact, jwk, { algorithms: [algorithm] });
@@ -166,12 +170,12 @@ async function isSignedBy({ jwk }: ForeignKey, { algorithm, jws }: OpenedForeign
 }
 
 const TIMEOUT_MS = 10_000;
-/** What is kept of a login is stored until its wallet has collected. */
+/** Claims of a login are stored until its wallet has collected. */
 const ANSWER_BYTES = 64 * 1024;
 /** RFC 6750 section 2.1, `b64token`. */
 const BEARER = /^[A-Za-z0-9._~+/-]+=*$/;
 
-/** What is wrong is told by `error`, so that an operator knows that the login itself was good. */
+/** The fault states `error`, so that an operator knows that the login itself succeeded. */
 function userinfoFault(
   fault: AuthorizationServerError['fault'],
   what: string,
@@ -182,10 +186,10 @@ function userinfoFault(
 }
 
 /**
- * Asks a userinfo endpoint (OpenID Connect Core 1.0 section 5.3.1). One attempt, and no redirect is followed.
+ * Calls a userinfo endpoint (OpenID Connect Core 1.0 section 5.3.1) once, without following redirects.
  * @throws AuthorizationServerError
  */
-async function askForUserinfo(
+async function fetchUserinfo(
   remote: Remote,
   endpoint: string,
   { tenantId, accessToken }: { readonly tenantId: TenantId; readonly accessToken: string },

@@ -1,22 +1,22 @@
 import { RemoteError } from '../../application/ports/remote.ts';
 import { FairQueue, type QueueLimits, type Slot } from '../../application/queues/fair-queue.ts';
 
-/** After this time a waiting call may take the slot of a larger party. Where calls are quick, a slot is free before. */
-const PATIENCE_MS = 250;
+/** Time after which a waiting call may take the slot of a larger queue key. If calls are fast, a slot is free before. */
+const PREEMPTION_MS = 250;
 
 /**
- * A fair queue of outgoing calls in which slow calls keep no other party out: a call that waits for a while takes the
- * slot of the oldest call of the largest party, if that holds at least two slots more than the party of the call.
+ * Fair queue of outgoing calls in which slow calls do not block other keys: a call that waits for a while takes the slot of the oldest call
+ * of the key with the most slots, if that key holds at least two slots more than the key of the call.
  */
 export class CallQueue {
   readonly #queue: FairQueue;
-  readonly #slotsOfParty: number;
-  /** The oldest call is first. */
+  readonly #slotsPerKey: number;
+  /** Running calls, the oldest first. */
   readonly #calls = new Map<Slot, AbortController>();
 
   constructor(limits: Required<QueueLimits>) {
     this.#queue = new FairQueue(limits, () => new RemoteError('busy', 'Too many calls are waiting.'));
-    this.#slotsOfParty = limits.slotsOfParty;
+    this.#slotsPerKey = limits.slotsPerKey;
   }
 
   get heldCount(): number {
@@ -29,13 +29,13 @@ export class CallQueue {
 
   /**
    * Waits for a slot.
-   * @param call is aborted when the call loses its slot; aborting it ends the waiting.
-   * @returns the function that gives the slot back.
-   * @throws RemoteError `busy` when too many calls wait; the reason of `call` when that is aborted first.
+   * @param call is aborted when the call loses its slot; aborting it ends the wait.
+   * @returns a function that releases the slot.
+   * @throws RemoteError `busy` if too many calls wait; the reason of `call` if that is aborted first.
    */
-  async enter(party: string, call: AbortController): Promise<() => void> {
+  async enter(queueKey: string, call: AbortController): Promise<() => void> {
     call.signal.throwIfAborted();
-    const slot = this.#queue.enter(party) ?? (await this.#wait(party, call.signal));
+    const slot = this.#queue.enter(queueKey) ?? (await this.#wait(queueKey, call.signal));
     this.#calls.set(slot, call);
     return () => {
       this.#calls.delete(slot);
@@ -43,24 +43,24 @@ export class CallQueue {
     };
   }
 
-  async #wait(party: string, signal: AbortSignal): Promise<Slot> {
-    const waiting = this.#queue.wait(party, signal);
-    const patience = setInterval(() => this.#preemptFor(party), PATIENCE_MS);
+  async #wait(queueKey: string, signal: AbortSignal): Promise<Slot> {
+    const waiting = this.#queue.wait(queueKey, signal);
+    const preemption = setInterval(() => this.#preemptFor(queueKey), PREEMPTION_MS);
     try {
       return await waiting;
     } finally {
-      clearInterval(patience);
+      clearInterval(preemption);
     }
   }
 
-  #preemptFor(party: string): void {
-    const { largestParty = party } = this.#queue;
-    const held = this.#queue.heldBy(party);
-    if (held >= this.#slotsOfParty || this.#queue.heldBy(largestParty) < held + 2) return;
+  #preemptFor(queueKey: string): void {
+    const { largestKey = queueKey } = this.#queue;
+    const held = this.#queue.heldBy(queueKey);
+    if (held >= this.#slotsPerKey || this.#queue.heldBy(largestKey) < held + 2) return;
     for (const [slot, call] of this.#calls) {
-      if (slot.party.name !== largestParty) continue;
+      if (slot.group.key !== largestKey) continue;
       this.#calls.delete(slot);
-      this.#queue.transfer(slot, party);
+      this.#queue.transfer(slot, queueKey);
       call.abort(new RemoteError('busy', 'Too many calls are under way; this one took longest.'));
       return;
     }

@@ -1,4 +1,4 @@
-/** Reasons why TLS fails, by the codes of node and OpenSSL. None of them names a host, an address or a certificate. */
+/** TLS faults by the codes of Node and OpenSSL. None of them names a host, an address or a certificate. */
 const TLS_REASONS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'the certificate of the server has expired',
   CERT_NOT_YET_VALID: 'the certificate of the server is not valid yet',
@@ -42,8 +42,8 @@ const CONNECTION_REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Why no response arrived, in words for the operator of the tenant: DNS, connection, TLS with its reason, or HTTP. They hold
- * neither addresses nor names, which a tenant need not know, nor anything of the request.
+ * Reason why no response arrived, for the operator of the tenant: DNS, connection, TLS with its cause, or HTTP. It contains neither
+ * addresses nor names, which a tenant need not know, nor parts of the request.
  * @returns undefined for a cause without a known code.
  */
 export function connectionFault(cause: unknown): string | undefined {
@@ -59,7 +59,7 @@ export function connectionFault(cause: unknown): string | undefined {
   return undefined;
 }
 
-/** Why a name could not be resolved. */
+/** Reason why a name could not be resolved. */
 export function nameFault(cause: unknown): string {
   const [code] = codesOf(cause);
   if (code === 'ENOTFOUND' || code === 'ENODATA' || code === undefined) return 'DNS: the host name cannot be resolved';
@@ -70,14 +70,14 @@ export function nameFault(cause: unknown): string {
 
 const MAX_CAUSES = 5;
 
-/** Codes of an error, of its causes, and of the attempts at several addresses that it sums up. */
-function codesOf(error: unknown, left = MAX_CAUSES): readonly string[] {
-  if (!(error instanceof Error) || left === 0) return [];
+/** Codes of an error, of its causes, and of its attempts at several addresses. */
+function codesOf(error: unknown, remainingDepth = MAX_CAUSES): readonly string[] {
+  if (!(error instanceof Error) || remainingDepth === 0) return [];
   const { code, cause, errors } = error as Error & { code?: unknown; errors?: unknown };
   const attempts = Array.isArray(errors) ? errors.slice(0, MAX_CAUSES) : [];
   return [
     ...(typeof code === 'string' ? [code] : []),
-    ...attempts.flatMap((attempt) => codesOf(attempt, left - 1)),
-    ...codesOf(cause, left - 1),
+    ...attempts.flatMap((attempt) => codesOf(attempt, remainingDepth - 1)),
+    ...codesOf(cause, remainingDepth - 1),
   ];
 }

@@ -4,60 +4,60 @@ import { AddressGuard } from './address-guard.ts';
 import { readAnswer } from './answer.ts';
 import { CallQueue, endOf } from './call-queue.ts';
 import { connectionFault } from './connection-fault.ts';
+import { CALLS_PER_POOL, ConnectionPools } from './connection-pools.ts';
 import { isPermittedLiteral } from './guarded-connector.ts';
-import { CALLS_OF_LANE, Lanes } from './lanes.ts';
 import { NameResolver, type Resolve } from './name-resolver.ts';
-import { MAX_REDIRECTS, nextAddress, Redirection } from './redirection.ts';
+import { MAX_REDIRECTS, Redirection, redirectTarget } from './redirection.ts';
 import { request } from './undici-parts.ts';
 
 const MEBIBYTE = 1024 * 1024;
-/** Calls to all origins: parties are tenants. */
-const OF_ALL = { slots: 2048, slotsOfParty: 256, waitingOfParty: 256, waiting: 2048 };
-/** Calls of one tenant: parties are origins. */
-const OF_TENANT = { slots: 256, slotsOfParty: CALLS_OF_LANE, waitingOfParty: 96, waiting: 768 };
-/** Calls to one origin: parties are tenants. */
-const OF_ORIGIN = { slots: 256, slotsOfParty: CALLS_OF_LANE, waitingOfParty: CALLS_OF_LANE, waiting: 2048 };
-/** What is sent and received at once. */
-const BYTES = { all: 256 * MEBIBYTE, ofParty: 32 * MEBIBYTE };
+/** Calls to all origins, shared by tenants. */
+const GLOBAL_LIMITS = { slots: 2048, slotsPerKey: 256, waitingPerKey: 256, waiting: 2048 };
+/** Calls of one tenant, shared by origins. */
+const TENANT_LIMITS = { slots: 256, slotsPerKey: CALLS_PER_POOL, waitingPerKey: 96, waiting: 768 };
+/** Calls to one origin, shared by tenants. */
+const ORIGIN_LIMITS = { slots: 256, slotsPerKey: CALLS_PER_POOL, waitingPerKey: CALLS_PER_POOL, waiting: 2048 };
+/** Memory of concurrent requests and responses. */
+const MEMORY_LIMITS = { total: 256 * MEBIBYTE, perKey: 32 * MEBIBYTE };
 
 type Options = Parameters<Remote['request']>[1];
 type Call = {
   readonly url: URL;
   readonly options: Options;
-  /** The tenant, or nothing for calls of the service itself. */
-  readonly party: string;
-  /** Ends the call, with the reason. */
+  /** Tenant, or empty for calls of the service itself. */
+  readonly tenantKey: string;
+  /** Aborts the call, with the reason. */
   readonly end: AbortController;
 };
 
 /**
- * The one outgoing client: guarded addresses, few redirects, bounded in time, size, connections and queue. Each tenant
- * has its share of calls, connections and bytes, in all and at each origin, and nobody's slow servers make others wait.
+ * The only outgoing client: guarded addresses, few redirects, limits of time, size, connections and queue. Each tenant has its share of
+ * calls, connections and bytes, in total and at each origin, so that slow servers of one tenant do not delay others.
  */
 export class GuardedHttpClient extends Remote {
   readonly #guard: AddressGuard;
-  readonly #lanes: Lanes;
-  readonly #all = new CallQueue(OF_ALL);
+  readonly #lanes: ConnectionPools;
+  readonly #globalQueue = new CallQueue(GLOBAL_LIMITS);
   readonly #tenants = new Map<string, CallQueue>();
   readonly #origins = new Map<string, CallQueue>();
-  readonly #memory = new MemoryBudget(BYTES, () => new RemoteError('busy', 'Too much is being sent and received at once.'));
+  readonly #memory = new MemoryBudget(MEMORY_LIMITS, () => new RemoteError('busy', 'Too much is being sent and received at once.'));
   #isClosed = false;
 
   /**
    * @param settings `allow`: hosts and networks beyond the public internet, see `AddressGuard`.
-   * @throws Error when an entry of `allow` cannot be read.
+   * @throws Error for an invalid entry of `allow`.
    */
   constructor(settings: { readonly allow: readonly string[]; readonly resolve?: Resolve }) {
     super();
     this.#guard = new AddressGuard(settings.allow);
-    this.#lanes = new Lanes(this.#guard, settings.resolve ?? new NameResolver().resolve);
+    this.#lanes = new ConnectionPools(this.#guard, settings.resolve ?? new NameResolver().resolve);
   }
 
   override refuses(url: string, tenantId: string | undefined): boolean {
-    return this.#guard.of(tenantId).refuses(url);
+    return this.#guard.forTenant(tenantId).refuses(url);
   }
 
-  /** The time limit covers everything from waiting for a turn and name resolution to the last byte. */
+  /** The timeout covers everything from the queue and name resolution to the last byte. */
   override async request(url: string, options: Options): Promise<RemoteResponse> {
     const target = this.#admit(url, options);
     if (this.#isClosed) throw new RemoteError('busy', 'The service is stopping.');
@@ -66,9 +66,9 @@ export class GuardedHttpClient extends Remote {
       end.abort(new RemoteError('timeout', `${target.origin} did not answer within ${options.timeoutMs} ms.`));
     }, options.timeoutMs);
     try {
-      return await this.#follow({ url: target, options, party: options.tenantId ?? '', end });
+      return await this.#follow({ url: target, options, tenantKey: options.tenantId ?? '', end });
     } catch (fault) {
-      // Whatever is left of it is closed: an answer that comes later, the rest of one that is too long.
+      // Closes what remains: a response that arrives later, or the rest of one that is too long.
       end.abort(fault);
       throw fault;
     } finally {
@@ -76,40 +76,40 @@ export class GuardedHttpClient extends Remote {
     }
   }
 
-  /** Ends after the calls that are under way. */
+  /** Resolves after the running calls. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#lanes.close();
   }
 
-  async #follow(first: Call): Promise<RemoteResponse> {
-    const seen = new Set<string>();
-    for (let call = first; ; ) {
+  async #follow(initialCall: Call): Promise<RemoteResponse> {
+    const visitedUrls = new Set<string>();
+    for (let call = initialCall; ; ) {
       const { url, end } = call;
-      seen.add(url.href);
+      visitedUrls.add(url.href);
       try {
-        return await this.#inTurn(call);
+        return await this.#runWithSlots(call);
       } catch (cause) {
         const fault = faultOf(end.signal.aborted ? end.signal.reason : cause, url.origin);
-        const next = seen.size > MAX_REDIRECTS ? undefined : this.#sentOn(call, fault);
-        if (next === undefined || seen.has(next.url.href)) throw fault;
-        call = next;
+        const nextCall = visitedUrls.size > MAX_REDIRECTS ? undefined : this.#redirectedCall(call, fault);
+        if (nextCall === undefined || visitedUrls.has(nextCall.url.href)) throw fault;
+        call = nextCall;
       }
     }
   }
 
-  /** @returns the call to make next; undefined where a fault is one. */
-  #sentOn(call: Call, fault: RemoteError): Call | undefined {
+  /** @returns the call that follows a redirect; undefined if the fault is final. */
+  #redirectedCall(call: Call, fault: RemoteError): Call | undefined {
     const { options } = call;
     if (!(fault instanceof Redirection) || options.followsRedirects !== true || options.method !== 'GET') return undefined;
-    const next = nextAddress(call.url, fault);
-    if (next === undefined) return undefined;
-    // What is sent to one host is not for the next one.
-    const { headers: { accept = '*/*' } = {}, body: _, ...rest } = options;
-    return { ...call, url: this.#admit(next.href, options), options: { ...rest, headers: { accept } } };
+    const nextUrl = redirectTarget(call.url, fault);
+    if (nextUrl === undefined) return undefined;
+    // Headers and body for one host are not sent to the next one.
+    const { headers: { accept = '*/*' } = {}, body: _, ...remainingOptions } = options;
+    return { ...call, url: this.#admit(nextUrl.href, options), options: { ...remainingOptions, headers: { accept } } };
   }
 
-  /** What can be refused without asking a name server. */
+  /** Rejects addresses that can be rejected without name resolution. */
   #admit(text: string, { tenantId, isSigned }: Options): URL {
     const url = URL.parse(text);
     if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
@@ -118,31 +118,31 @@ export class GuardedHttpClient extends Remote {
     if (url.username !== '' || url.password !== '') {
       throw new RemoteError('refused_address', `An address at ${url.host} carries credentials.`);
     }
-    if (isPermittedLiteral(this.#guard.of(tenantId, isSigned), url) === false) {
+    if (isPermittedLiteral(this.#guard.forTenant(tenantId, isSigned), url) === false) {
       throw new RemoteError('refused_address', `${url.origin} may not be called.`);
     }
     return url;
   }
 
-  /** First a place among the calls of the tenant, so that nobody waits elsewhere with more than its share. */
-  async #inTurn(call: Call): Promise<RemoteResponse> {
-    const { party, end, url } = call;
-    const places: (() => void)[] = [];
+  /** Takes a slot of the tenant first, so that no tenant waits in the other queues with more than its share. */
+  async #runWithSlots(call: Call): Promise<RemoteResponse> {
+    const { tenantKey: party, end, url } = call;
+    const releases: (() => void)[] = [];
     try {
-      places.push(await enter(this.#tenants, party, OF_TENANT, url.origin, end));
-      places.push(await enter(this.#origins, url.origin, OF_ORIGIN, party, end));
-      places.push(await this.#all.enter(party, end));
-      // The library does not end a call that still waits for its connection.
+      releases.push(await enter(this.#tenants, party, TENANT_LIMITS, url.origin, end));
+      releases.push(await enter(this.#origins, url.origin, ORIGIN_LIMITS, party, end));
+      releases.push(await this.#globalQueue.enter(party, end));
+      // The library does not abort a call that still waits for its connection.
       return await Promise.race([this.#exchange(call), endOf(end.signal)]);
     } finally {
-      for (const leave of places.toReversed()) leave();
+      for (const leave of releases.toReversed()) leave();
     }
   }
 
-  async #exchange({ url, options, party, end }: Call): Promise<RemoteResponse> {
+  async #exchange({ url, options, tenantKey: party, end }: Call): Promise<RemoteResponse> {
     const lane = this.#lanes.enter(party, url.origin, options.isSigned);
     const bytes = this.#memory.open(party, (reason) => end.abort(reason));
-    const underWay = { all: this.#all.heldCount, own: this.#tenants.get(party)?.heldCount ?? 0 };
+    const underWay = { all: this.#globalQueue.heldCount, own: this.#tenants.get(party)?.heldCount ?? 0 };
     try {
       bytes.add(options.body?.length ?? 0);
       const answer = await request(lane.pool, {
@@ -163,12 +163,12 @@ export class GuardedHttpClient extends Remote {
   }
 }
 
-/** @returns the function that gives the slot back and removes an idle queue. */
+/** @returns a function that releases the slot and removes an idle queue. */
 async function enter(
   queues: Map<string, CallQueue>,
   name: string,
   limits: ConstructorParameters<typeof CallQueue>[0],
-  party: string,
+  queueKey: string,
   end: AbortController,
 ): Promise<() => void> {
   const queue = queues.get(name) ?? new CallQueue(limits);
@@ -177,7 +177,7 @@ async function enter(
     if (queue.isIdle && queues.get(name) === queue) queues.delete(name);
   };
   try {
-    const leave = await queue.enter(party, end);
+    const leave = await queue.enter(queueKey, end);
     return () => {
       leave();
       forget();

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 
-/** In an order in which each part needs little beyond the parts before it. Loading all of them takes 50 ms of the main thread. */
+/** Parts in an order in which each needs little beyond the previous ones. Loading all of them takes 50 ms of the main thread. */
 export const UNDICI_PARTS = {
   connect: 'undici/lib/core/connect.js',
   request: 'undici/lib/core/request.js',
@@ -13,8 +13,8 @@ export const UNDICI_PARTS = {
 /** The main file of undici also loads `fetch`, WebSocket, caches and mocks: 80 further files, which take 60 ms and 12 MB. */
 export const loadUndici = createRequire(import.meta.url);
 
-/** Loads these parts one by one, so that other requests have their turn in between. */
-export async function loadUndiciInTurns(): Promise<void> {
+/** Loads the parts one by one, so that other requests run in between. */
+export async function loadUndiciStepwise(): Promise<void> {
   for (const part of Object.values(UNDICI_PARTS)) {
     loadUndici(part);
     await new Promise((resolve) => setImmediate(resolve));

@@ -2,8 +2,8 @@ import ipaddr from 'ipaddr.js';
 import type { Address } from './allow-list.ts';
 
 /**
- * Where clouds tell a machine who it is and hand out its credentials. Whoever may name any address of a private network
- * could fetch them, so these need an entry of their own.
+ * Addresses at which clouds give a machine its identity and its credentials. A tenant that may call any private address could fetch them,
+ * so they need an entry of their own.
  */
 const NETWORKS_V4 = [
   // All of the link-local addresses: AWS, Azure, Google and most others at .169.254, containers of AWS at .170.2.
@@ -48,7 +48,7 @@ export function isMetadataName(host: string): boolean {
   return NAMES.has(host.endsWith('.') ? host.slice(0, -1) : host);
 }
 
-/** Whether the address, or one that is written inside it, is that of a metadata service. */
+/** Returns true if the address, or one that is embedded in it, belongs to a metadata service. */
 export function isMetadataAddress(address: Address): boolean {
   if (address instanceof ipaddr.IPv4) return NETWORKS_V4.some((network) => address.match(network));
   return NETWORKS_V6.some((network) => address.match(network)) || innerAddresses(address).some(isMetadataAddress);
@@ -56,8 +56,8 @@ export function isMetadataAddress(address: Address): boolean {
 
 const TEREDO = ipaddr.IPv6.parseCIDR('2001::/32');
 const LOCAL_NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b:1::/48');
-/** RFC 6052 section 2.2: where the bytes stand behind a prefix of 48, 56 and 64 bits. */
-const NAT64_PLACES = [
+/** RFC 6052 section 2.2: positions of the bytes behind a prefix of 48, 56 and 64 bits. */
+const NAT64_POSITIONS = [
   [6, 7, 9, 10],
   [7, 9, 10, 11],
   [9, 10, 11, 12],
@@ -65,17 +65,17 @@ const NAT64_PLACES = [
 const SIX_TO_FOUR = ipaddr.IPv6.parseCIDR('2002::/16');
 
 /**
- * IPv4 addresses that something on the way may read in it: the last 32 bits of mapped, compatible and translated ones (RFC 4291 section
- * 2.5.5, RFC 6052, RFC 8215) and of ISATAP (RFC 5214), and those of 6to4 (RFC 3056) and Teredo (RFC 4380).
+ * IPv4 addresses that a router may read from it: the last 32 bits of mapped, compatible and translated ones (RFC 4291 section 2.5.5, RFC
+ * 6052, RFC 8215) and of ISATAP (RFC 5214), and those of 6to4 (RFC 3056) and Teredo (RFC 4380).
  */
 function innerAddresses(address: ipaddr.IPv6): ipaddr.IPv4[] {
   const bytes = address.toByteArray();
-  const last = bytes.slice(12);
-  const inner = [last];
+  const lastBytes = bytes.slice(12);
+  const inner = [lastBytes];
   if (address.match(SIX_TO_FOUR)) inner.push(bytes.slice(2, 6));
-  if (address.match(TEREDO)) inner.push(last.map((byte) => byte ^ 0xff));
+  if (address.match(TEREDO)) inner.push(lastBytes.map((byte) => byte ^ 0xff));
   if (address.match(LOCAL_NAT64)) {
-    for (const places of NAT64_PLACES) inner.push(places.map((place) => bytes[place] ?? 0));
+    for (const positions of NAT64_POSITIONS) inner.push(positions.map((position) => bytes[position] ?? 0));
   }
   return inner.map((four) => new ipaddr.IPv4(four));
 }

@@ -10,22 +10,22 @@ import { type Files, type Names, readNames, SYSTEM_FILES } from './resolver-file
 
 export type ResolvedAddress = { readonly address: string; readonly family: number };
 
-/** @returns every address of a host name. @param party for whom it is asked. */
-export type Resolve = (host: string, party: string) => Promise<readonly ResolvedAddress[]>;
+/** @returns every address of a host name. @param queueKey tenant for which it is resolved. */
+export type Resolve = (host: string, queueKey: string) => Promise<readonly ResolvedAddress[]>;
 
-/** For a name with all that is tried for it. */
+/** Time limit of one name with all its queries. */
 const LIMIT_MS = 3_000;
 const QUERY_MS = 1_000;
 const TRIES = 2;
-/** RFC 8305 section 3: the other family is not waited for much longer. */
+/** RFC 8305 section 3: after one family has answered, the other gets little more time. */
 const OTHER_FAMILY_MS = 300;
 const KEPT_MS = 10_000;
 const FAILURE_MS = 5_000;
-/** How long files are believed, and the name servers that were found. */
+/** Time for which the contents of the files are reused, and the name servers found in them. */
 const FILES_MS = 5_000;
 const MAX_KEPT_BYTES = 1024 * 1024;
 const MAX_ADDRESSES = 32;
-const LOOKUPS = { slots: 256, slotsOfParty: 4, waitingOfParty: 256, waiting: 4_096 };
+const LOOKUPS = { slots: 256, slotsPerKey: 4, waitingPerKey: 256, waiting: 4_096 };
 
 type Outcome = { readonly until: number } & (
   | { readonly addresses: readonly ResolvedAddress[]; readonly failure?: undefined }
@@ -33,9 +33,8 @@ type Outcome = { readonly until: number } & (
 );
 
 /**
- * Asks the name servers of the system without a thread for each question, so that names which nobody answers hold up
- * nobody else. First comes what the hosts file says, then `localhost`, then DNS with the search domains of resolv.conf.
- * Answers count for ten seconds, failures for five.
+ * Queries the name servers of the system without a thread per query, so that names without an answer delay no other ones. The hosts file
+ * comes first, then `localhost`, then DNS with the search domains of resolv.conf. Answers are cached for ten seconds, failures for five.
  */
 export class NameResolver {
   readonly #files: Files;
@@ -48,40 +47,40 @@ export class NameResolver {
   });
   #names: { readonly until: number; readonly read: Promise<Names> } | undefined;
 
-  /** @param settings those of the system, unless a test says otherwise; `servers` as `setServers` takes them. */
+  /** @param settings for tests; by default those of the system. `servers` has the format of `setServers`. */
   constructor(settings: { readonly files?: Files; readonly servers?: readonly string[] } = {}) {
     this.#files = settings.files ?? SYSTEM_FILES;
     this.#servers = settings.servers;
   }
 
-  /** @throws RemoteError `unreachable`, and `busy` when too many questions of the party wait. */
-  readonly resolve: Resolve = (host, party) => {
+  /** @throws RemoteError `unreachable`, and `busy` if too many queries of the tenant wait. */
+  readonly resolve: Resolve = (host, queueKey) => {
     const name = host.toLowerCase();
-    const known = this.#outcomes.get(name);
-    if (known !== undefined && performance.now() < known.until) {
-      return known.failure === undefined ? Promise.resolve(known.addresses) : Promise.reject(known.failure);
+    const cached = this.#outcomes.get(name);
+    if (cached !== undefined && performance.now() < cached.until) {
+      return cached.failure === undefined ? Promise.resolve(cached.addresses) : Promise.reject(cached.failure);
     }
-    // A party waits for its own questions alone.
-    return this.#flights.run(`${party} ${name}`, () => this.#find(name, party));
+    // A tenant waits for its own queries only.
+    return this.#flights.run(`${queueKey} ${name}`, () => this.#find(name, queueKey));
   };
 
-  async #find(name: string, party: string): Promise<readonly ResolvedAddress[]> {
+  async #find(name: string, queueKey: string): Promise<readonly ResolvedAddress[]> {
     const call = new AbortController();
-    const leave = await within(call, name, this.#queue.enter(party, call));
+    const leave = await within(call, name, this.#queue.enter(queueKey, call));
     const resolver = new Resolver({ timeout: QUERY_MS, tries: TRIES });
     if (this.#servers !== undefined) resolver.setServers(this.#servers);
     try {
-      // Its time begins here: that its party has others to wait for says nothing of the name.
+      // The time limit starts here: other queries of the tenant say nothing about the name.
       const addresses = await within(call, name, this.#ask(name, resolver));
       this.#outcomes.set(name, { addresses, until: performance.now() + KEPT_MS });
       return addresses;
     } catch (error) {
-      const failure = error instanceof RemoteError ? error : unknown(name, error);
+      const failure = error instanceof RemoteError ? error : lookupError(name, error);
       if (failure.fault !== 'busy') this.#outcomes.set(name, { failure, until: performance.now() + FAILURE_MS });
       throw failure;
     } finally {
       leave();
-      // Whatever is still asked ends here.
+      // Cancels unfinished queries.
       resolver.cancel();
     }
   }
@@ -92,15 +91,15 @@ export class NameResolver {
     if (local !== undefined) return local.map(withFamily);
     let failure: unknown;
     for (const candidate of candidatesOf(name, search, dots)) {
-      const found = await addressesOf(resolver, candidate).catch((error: unknown) => {
+      const addresses = await addressesOf(resolver, candidate).catch((error: unknown) => {
         failure ??= error;
-        // A server that does not answer is not asked again for each search domain.
+        // A server that does not respond is not queried again for each search domain.
         if (!isAnswer(error)) throw error;
         return [];
       });
-      if (found.length > 0) return found.slice(0, MAX_ADDRESSES);
+      if (addresses.length > 0) return addresses.slice(0, MAX_ADDRESSES);
     }
-    throw unknown(name, failure);
+    throw lookupError(name, failure);
   }
 
   #present(): Promise<Names> {
@@ -118,15 +117,15 @@ function candidatesOf(name: string, search: readonly string[], dots: number): re
   return name.split('.').length - 1 >= dots ? [name, ...longer] : [...longer, name];
 }
 
-/** Both families, IPv4 first: it is the one that every network has. */
+/** Resolves both families, IPv4 first, because every network has it. */
 async function addressesOf(resolver: Resolver, name: string): Promise<readonly ResolvedAddress[]> {
   const four = resolver.resolve4(name);
   const six = resolver.resolve6(name);
-  const first = await Promise.any([four, six]).catch(() => []);
-  const late = first.length > 0 ? [sleep(OTHER_FAMILY_MS, [] as string[], { ref: false })] : [];
+  const firstAnswer = await Promise.any([four, six]).catch(() => []);
+  const late = firstAnswer.length > 0 ? [sleep(OTHER_FAMILY_MS, [] as string[], { ref: false })] : [];
   const both = await Promise.allSettled([four, six].map((answer) => Promise.race([answer, ...late])));
-  const found = both.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-  if (found.length > 0) return found.map(withFamily);
+  const addresses = both.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  if (addresses.length > 0) return addresses.map(withFamily);
   const faults = both.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
   const fault = faults.find((each) => !isAnswer(each)) ?? faults[0];
   if (fault !== undefined) throw fault;
@@ -135,15 +134,15 @@ async function addressesOf(resolver: Resolver, name: string): Promise<readonly R
 
 const withFamily = (address: string): ResolvedAddress => ({ address, family: address.includes(':') ? 6 : 4 });
 
-/** Whether a server said something, if only that it knows nothing. */
+/** Returns true if a server responded, even if it knows no address. */
 function isAnswer(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return code !== 'ETIMEOUT' && code !== 'ECONNREFUSED' && code !== 'ECANCELLED';
 }
 
-/** Ends `call` when the work takes longer than a look-up may. */
+/** Aborts `call` if the work takes longer than a lookup may. */
 async function within<T>(call: AbortController, name: string, work: Promise<T>): Promise<T> {
-  const limit = setTimeout(() => call.abort(tooSlow(name)), LIMIT_MS);
+  const limit = setTimeout(() => call.abort(lookupTimeoutError(name)), LIMIT_MS);
   try {
     return await Promise.race([work, endOf(call.signal)]);
   } finally {
@@ -151,9 +150,9 @@ async function within<T>(call: AbortController, name: string, work: Promise<T>):
   }
 }
 
-const tooSlow = (name: string) =>
+const lookupTimeoutError = (name: string) =>
   new RemoteError('unreachable', `${name} could not be looked up within ${LIMIT_MS} ms.`, {
     detail: 'DNS: the name server did not answer in time',
   });
-const unknown = (name: string, cause: unknown) =>
+const lookupError = (name: string, cause: unknown) =>
   new RemoteError('unreachable', `${name} could not be looked up.`, { cause, detail: nameFault(cause) });

@@ -4,7 +4,7 @@ import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { call, parseBody } from './authorization-server-documents.ts';
 
-/** RFC 6749 section 5.2: the characters of an error code; nothing longer is one. */
+/** RFC 6749 section 5.2: characters of an error code, with a limited length. */
 const ERROR_CODE = /^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,100}$/;
 
 const TIMEOUT_MS = 10_000;
@@ -13,10 +13,10 @@ const ANSWER_BYTES = 256 * 1024;
 type Client = Pick<CodeExchange, 'clientId' | 'clientSecret'> & { readonly tenantId: string | undefined };
 
 /**
- * Asks the token endpoint of a server (RFC 6749 section 3.2) as a client of it.
- * @throws AuthorizationServerError when it has none, or no complete answer arrived.
+ * Calls the token endpoint of a server (RFC 6749 section 3.2) as its client.
+ * @throws AuthorizationServerError if it has none, or if no complete response arrived.
  */
-export async function askForToken(
+export async function requestToken(
   remote: Remote,
   metadata: ServerMetadata,
   client: Client,
@@ -40,7 +40,7 @@ export async function askForToken(
 
 type Authentication = { readonly headers: Readonly<Record<string, string>>; readonly parameters: Readonly<Record<string, string>> };
 
-/** The first of the two ways with a secret that the server takes. A public client only names itself. */
+/** Uses the first of the two methods with a secret that the server supports. A public client only sends its id. */
 function authenticate(metadata: ServerMetadata, { clientId, clientSecret }: Client): Authentication {
   if (clientSecret === undefined) return { headers: {}, parameters: { client_id: clientId } };
   const methods = metadata.clientAuthenticationMethods;
@@ -69,7 +69,7 @@ export function badStatus(issuer: string, status: number): AuthorizationServerEr
 }
 
 /**
- * Reads what the token endpoint answered (RFC 6749 section 5, OpenID Connect Core 1.0 section 3.1.3.3).
+ * Parses the response of the token endpoint (RFC 6749 section 5, OpenID Connect Core 1.0 section 3.1.3.3).
  * @throws AuthorizationServerError `refused` with the server's `error`, `bad_status`, `bad_answer`.
  */
 export function parseTokenAnswer(

@@ -1,21 +1,21 @@
 import { Remote, type RemoteResponse } from '../../application/ports/remote.ts';
-import type { WorkPlaces } from '../../application/ports/work-places.ts';
+import type { RequestSlots } from '../../application/ports/request-slots.ts';
 import { AddressGuard } from './address-guard.ts';
 import type { GuardedHttpClient } from './http-client.ts';
-import { loadUndiciInTurns } from './load-undici.ts';
+import { loadUndiciStepwise } from './load-undici.ts';
 
-/** The way out of the service. Its HTTP client is loaded when the first call is made; many processes never make one. */
+/** Outgoing calls of the service. The HTTP client is loaded with the first call; many processes never make one. */
 export class Outgoing extends Remote {
   readonly #allow: readonly string[];
   readonly #guard: AddressGuard;
-  readonly #places: WorkPlaces | undefined;
+  readonly #places: RequestSlots | undefined;
   #client: Promise<GuardedHttpClient> | undefined;
 
   /**
-   * @param settings `places` of requests that wait for these calls.
-   * @throws Error when an entry of `allow` cannot be read, so that a typing error stops the start.
+   * @param settings `places`: slots of the requests that wait for these calls.
+   * @throws Error for an invalid entry of `allow`, so that a typing error prevents the start.
    */
-  constructor(settings: { readonly allow: readonly string[]; readonly places?: WorkPlaces }) {
+  constructor(settings: { readonly allow: readonly string[]; readonly places?: RequestSlots }) {
     super();
     this.#places = settings.places;
     this.#guard = new AddressGuard(settings.allow);
@@ -23,23 +23,23 @@ export class Outgoing extends Remote {
   }
 
   override refuses(url: string, tenantId: string | undefined): boolean {
-    return this.#guard.of(tenantId).refuses(url);
+    return this.#guard.forTenant(tenantId).refuses(url);
   }
 
   override async request(url: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {
     this.#client ??= this.#load();
     const client = this.#client;
     const call = async () => (await client).request(url, options);
-    return this.#places === undefined ? call() : this.#places.elsewhere(call);
+    return this.#places === undefined ? call() : this.#places.releaseSlotWhile(call);
   }
 
   async #load(): Promise<GuardedHttpClient> {
-    await loadUndiciInTurns();
+    await loadUndiciStepwise();
     const { GuardedHttpClient: Client } = await import('./http-client.ts');
     return new Client({ allow: this.#allow });
   }
 
-  /** Ends after the calls that are under way. */
+  /** Resolves after the running calls. */
   async close(): Promise<void> {
     await (await this.#client)?.close();
   }

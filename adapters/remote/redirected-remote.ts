@@ -1,12 +1,12 @@
 import { Remote, type RemoteResponse } from '../../application/ports/remote.ts';
 
-/** Reaches a server by another address than the one that it publishes: within a cluster, for example. */
+/** Calls a server by another address than the one that it publishes, for example within a cluster. */
 export class RedirectedRemote extends Remote {
   readonly #remote: Remote;
   readonly #published: string;
   readonly #internal: string;
 
-  /** @param addresses bases of addresses, without a slash at the end. */
+  /** @param addresses base addresses without a trailing slash. */
   constructor(remote: Remote, addresses: { readonly published: string; readonly internal: string }) {
     super();
     this.#remote = remote;
@@ -15,14 +15,14 @@ export class RedirectedRemote extends Remote {
   }
 
   override refuses(url: string, tenantId: string | undefined): boolean {
-    return this.#remote.refuses(this.#reached(url), tenantId);
+    return this.#remote.refuses(this.#internalUrl(url), tenantId);
   }
 
   override request(url: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {
-    return this.#remote.request(this.#reached(url), options);
+    return this.#remote.request(this.#internalUrl(url), options);
   }
 
-  #reached(url: string): string {
+  #internalUrl(url: string): string {
     const isWithin = url === this.#published || url.startsWith(`${this.#published}/`);
     return isWithin ? this.#internal + url.slice(this.#published.length) : url;
   }

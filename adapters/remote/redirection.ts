@@ -1,34 +1,34 @@
 import { RemoteError } from '../../application/ports/remote.ts';
 
-/** How often a call is sent on, at most. */
+/** Maximum number of redirects per call. */
 export const MAX_REDIRECTS = 3;
 const MAX_LENGTH = 2_048;
-/** RFC 9110 section 15.4: what says that the thing asked for is elsewhere. */
-const LEADS_ELSEWHERE: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** RFC 9110 section 15.4: statuses that give another location of the resource. */
+const LOCATION_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** An answer that sends the caller on. Without anybody who follows, the call has failed with it. */
+/** Redirect response. Unless it is followed, the call fails with it. */
 export class Redirection extends RemoteError {
-  /** As it came; undefined where it leads nowhere. */
+  /** Unchanged header; undefined without a usable location. */
   readonly location: string | undefined;
 
   constructor(origin: string, status: number, location: string | readonly string[] | undefined) {
     super('redirected', `${origin} answered with a redirect (${status}).`);
-    this.location = LEADS_ELSEWHERE.has(status) && typeof location === 'string' ? location : undefined;
+    this.location = LOCATION_STATUSES.has(status) && typeof location === 'string' ? location : undefined;
   }
 }
 
 /**
- * Whether an address may be called is not asked here.
- * @returns where a redirection leads (RFC 9110 section 10.2.2), without a fragment; undefined for none that could be called.
- * @throws RemoteError `refused_address` for a way from https to http, where anybody between could answer.
+ * Does not check if the address may be called.
+ * @returns the target of a redirect (RFC 9110 section 10.2.2) without a fragment; undefined if it cannot be called.
+ * @throws RemoteError `refused_address` for a redirect from https to http, which an attacker on the path could answer.
  */
-export function nextAddress(from: URL, { location }: Redirection): URL | undefined {
+export function redirectTarget(from: URL, { location }: Redirection): URL | undefined {
   if (location === undefined || location.length > MAX_LENGTH) return undefined;
-  const next = URL.parse(location, from.href);
-  if (next === null) return undefined;
-  next.hash = '';
-  if (from.protocol === 'https:' && next.protocol !== 'https:') {
+  const target = URL.parse(location, from.href);
+  if (target === null) return undefined;
+  target.hash = '';
+  if (from.protocol === 'https:' && target.protocol !== 'https:') {
     throw new RemoteError('refused_address', `${from.origin} leads away from https.`);
   }
-  return next;
+  return target;
 }

@@ -4,21 +4,20 @@ import type { Remote } from '../../application/ports/remote.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { fetchMetadata } from './authorization-server-documents.ts';
-import { askForToken, badStatus } from './openid-token-request.ts';
+import { badStatus, requestToken } from './openid-token-request.ts';
 
 const TIMEOUT_MS = 5_000;
-/** For a token whose lifetime is not told. */
+/** Lifetime of a token whose response states none. */
 const DEFAULT_SECONDS = 60;
-/** A token that is about to end would be refused when it arrives. */
+/** A token that is about to expire would be rejected when it arrives. */
 const MARGIN_SECONDS = 5;
 const MAX_SECONDS = 24 * 60 * 60;
 /** RFC 6750 section 2.1 */
 const BEARER = /^[A-Za-z0-9\-._~+/]{1,16384}={0,2}$/;
 
-/** A token of one tenant. */
 export type RegistrarToken = { readonly token: string; readonly usableUntil: number };
 
-/** What the provider says of a login that it refuses, in our words: its own could hold anything. */
+/** Reasons of rejected logins in fixed texts, because those of the provider could contain anything. */
 const REFUSALS: ReadonlyMap<string, string> = new Map([
   ['invalid_grant', 'does not accept this username and password'],
   ['invalid_client', 'does not accept this client'],
@@ -40,7 +39,7 @@ export async function logIn(remote: Remote, { tenantId, configuration }: Registr
     const metadata = await fetchMetadata(remote, oidcUrl, tenantId);
     const client = { tenantId, clientId, clientSecret: clientSecret ?? undefined };
     const grant = { grant_type: 'password', username, password };
-    const answer = await askForToken(remote, metadata, client, grant, TIMEOUT_MS);
+    const answer = await requestToken(remote, metadata, client, grant, TIMEOUT_MS);
     return parseToken(metadata, answer, now);
   } catch (error) {
     if (!(error instanceof AuthorizationServerError)) throw error;
@@ -48,7 +47,7 @@ export async function logIn(remote: Remote, { tenantId, configuration }: Registr
   }
 }
 
-/** Nobody there is nobody's fault; whatever else is wrong is so until somebody changes something. */
+/** Outages are temporary; every other fault lasts until the configuration changes. */
 function faultOf({ fault }: AuthorizationServerError): RegistrarFault {
   return ['timeout', 'unreachable', 'busy'].includes(fault) ? 'unavailable' : 'bad_provider';
 }
@@ -72,6 +71,6 @@ function parseToken(
 }
 
 function lifetimeOf(body: JsonObject | undefined): number {
-  const given = Number(body?.['expires_in'] ?? DEFAULT_SECONDS);
-  return Number.isFinite(given) ? Math.min(given, MAX_SECONDS) : DEFAULT_SECONDS;
+  const seconds = Number(body?.['expires_in'] ?? DEFAULT_SECONDS);
+  return Number.isFinite(seconds) ? Math.min(seconds, MAX_SECONDS) : DEFAULT_SECONDS;
 }

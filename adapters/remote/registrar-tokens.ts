@@ -3,13 +3,13 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { RegistrarAccount } from '../../application/ports/registrar.ts';
 import type { Remote } from '../../application/ports/remote.ts';
-import { boundedBytes } from '../../application/tenant-cache/bounded.ts';
+import { boundedBytes } from '../../application/tenant-cache/cache-memory.ts';
 import { SingleFlight } from '../../application/tenant-cache/single-flight.ts';
 import { logIn, type RegistrarToken } from './registrar-login.ts';
 
 const MAX_TOKEN_BYTES = 8 * 1024 * 1024;
 
-/** Logins at registrars, each of one tenant and of one set of settings: whatever changes makes another login. */
+/** Tokens of registrars by tenant and settings: changed settings cause another login. */
 export class RegistrarTokens {
   readonly #remote: Remote;
   readonly #clock: Clock;
@@ -21,24 +21,24 @@ export class RegistrarTokens {
     this.#clock = ports.clock;
   }
 
-  /** A token that is good for a while. The one who asks at the same time shares one login. @throws RegistrarError */
+  /** Returns a token that is valid for a while. Concurrent callers share one login. @throws RegistrarError */
   async get(account: RegistrarAccount): Promise<string> {
     const key = keyOf(account);
-    const known = this.#tokens.get(key);
+    const cached = this.#tokens.get(key);
     const now = this.#now();
-    // A clock that was set back makes nothing live longer.
-    if (known !== undefined && now >= known.since && now < known.usableUntil) return known.token;
+    // A clock that was set back extends no lifetime.
+    if (cached !== undefined && now >= cached.since && now < cached.usableUntil) return cached.token;
     return (await this.#logIn(key, account)).token;
   }
 
-  /** Logs in, whatever is known. @throws RegistrarError */
+  /** Logs in, whatever is cached. @throws RegistrarError */
   async renew(account: RegistrarAccount): Promise<void> {
     const key = keyOf(account);
-    this.#logins.forget((other) => other === key);
+    this.#logins.forget((loginKey) => loginKey === key);
     await this.#logIn(key, account);
   }
 
-  /** Forgets a token that was refused, unless another one has taken its place meanwhile. */
+  /** Removes a rejected token, unless it was replaced meanwhile. */
   drop(account: RegistrarAccount, token: string): void {
     const key = keyOf(account);
     if (this.#tokens.get(key)?.token === token) this.#tokens.delete(key);
@@ -46,9 +46,9 @@ export class RegistrarTokens {
 
   #logIn(key: string, account: RegistrarAccount): Promise<RegistrarToken> {
     return this.#logins.run(key, async () => {
-      const since = this.#now();
-      const token = await logIn(this.#remote, account, since);
-      this.#tokens.set(key, { ...token, since });
+      const startedAt = this.#now();
+      const token = await logIn(this.#remote, account, startedAt);
+      this.#tokens.set(key, { ...token, since: startedAt });
       return token;
     });
   }
@@ -58,7 +58,7 @@ export class RegistrarTokens {
   }
 }
 
-/** The tenant stands in front, so that no two of them meet. */
+/** The tenant comes first, so that keys of different tenants never collide. */
 function keyOf({ tenantId, configuration }: RegistrarAccount): string {
   const { oidcUrl, registrarUrl, clientId, clientSecret, username, password } = configuration;
   const login = [oidcUrl, registrarUrl, clientId, clientSecret ?? null, username, password];

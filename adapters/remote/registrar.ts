@@ -12,7 +12,7 @@ import {
 import type { CompleteRegistrationBody } from '../../domain/registrar/registration-certificate-request.ts';
 import { parseJson } from '../../domain/shared/json.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
-import { faultWords } from './fault-words.ts';
+import { faultMessage } from './fault-messages.ts';
 import { RegistrarTokens } from './registrar-tokens.ts';
 
 const TIMEOUT_MS = 5_000;
@@ -21,7 +21,7 @@ const ANSWER_BYTES = 512 * 1024;
 type Request = { readonly method: 'GET' } | { readonly method: 'POST'; readonly json: object };
 type Issued = Awaited<ReturnType<Registrar['issueRegistrationCertificate']>>;
 
-/** Speaks with registrars through the one way out of the service. */
+/** Calls registrars through the outgoing client of the service. */
 export class RemoteRegistrar extends Registrar {
   readonly #remote: Remote;
   readonly #tokens: RegistrarTokens;
@@ -57,7 +57,7 @@ export class RemoteRegistrar extends Registrar {
   }
 
   override async findRegistrationCertificate(account: RegistrarAccount, id: string): Promise<Issued | undefined> {
-    // As the last part of an address these would name another one (URL standard, double-dot segments).
+    // As the last path segment these would address another resource (URL standard, double-dot segments).
     if (id === '.' || id === '..') return undefined;
     const path = `/registration-certificates/${encodeURIComponent(id)}`;
     const answer = await this.#call(account, path, { method: 'GET' }, [404]);
@@ -67,15 +67,15 @@ export class RemoteRegistrar extends Registrar {
     return toIssued(issued);
   }
 
-  /** @param expected statuses beside success that are an answer. */
+  /** @param expected further statuses that are valid responses. */
   async #call(account: RegistrarAccount, path: string, request: Request, expected: readonly number[] = []): Promise<RemoteResponse> {
     let answer = await this.#attempt(account, path, request);
-    // The token may have been revoked before its time: once more with a new one.
+    // The token may have been revoked early, so the call is repeated with a new one.
     if (answer.status === 401) answer = await this.#attempt(account, path, request);
     const { status } = answer;
     if ((status >= 200 && status <= 299) || expected.includes(status)) return answer;
     const fault = status >= 500 || status === 429 ? 'unavailable' : 'refused';
-    throw new RegistrarError(fault, `${placeOf(account, path)} answered with status ${status}.`);
+    throw new RegistrarError(fault, `${describeAddress(account, path)} answered with status ${status}.`);
   }
 
   async #attempt(account: RegistrarAccount, path: string, request: Request): Promise<RemoteResponse> {
@@ -99,7 +99,7 @@ export class RemoteRegistrar extends Registrar {
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
       const isOutage = ['timeout', 'unreachable', 'busy'].includes(error.fault);
-      const message = `${placeOf(account, path)} ${faultWords(error)}.`;
+      const message = `${describeAddress(account, path)} ${faultMessage(error)}.`;
       throw new RegistrarError(isOutage ? 'unavailable' : 'bad_answer', message, { cause: error });
     }
   }
@@ -111,20 +111,20 @@ function read<T>(schema: z.ZodType<T>, { body }: RemoteResponse, account: Regist
   throw badAnswer(account, path, 'with something that no registrar says');
 }
 
-/** Whatever is not plainly a no counts as revoked. */
+/** Every value except a plain negative counts as revoked. */
 function toIssued({ id, jwt, relyingPartyId, revoked }: z.infer<typeof IssuedRegistrationCertificate>): Issued {
   const isRevoked = revoked !== undefined && revoked !== null && revoked !== false;
   return { id, jwt, ...(typeof relyingPartyId === 'string' && { relyingPartyId }), revoked: isRevoked };
 }
 
 function badAnswer(account: RegistrarAccount, path: string, what: string): RegistrarError {
-  return new RegistrarError('bad_answer', `${placeOf(account, path)} answered ${what}.`);
+  return new RegistrarError('bad_answer', `${describeAddress(account, path)} answered ${what}.`);
 }
 
 function addressOf({ configuration }: RegistrarAccount, path: string): string {
   return configuration.registrarUrl.replace(/\/+$/, '') + path;
 }
 
-function placeOf(account: RegistrarAccount, path: string): string {
+function describeAddress(account: RegistrarAccount, path: string): string {
   return `The registrar at ${addressOf(account, path)}`;
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { win32 } from 'node:path';
 
-/** A file of another size is no file of this kind. */
+/** Larger files are ignored. */
 const MAX_FILE_BYTES = 1024 * 1024;
 const MAX_SEARCH = 6;
 const MAX_DOTS = 15;
@@ -17,16 +17,16 @@ export const SYSTEM_FILES: Files = {
   resolv: '/etc/resolv.conf',
 };
 
-/** What the files of the system say about names (hosts(5), resolv.conf(5)). */
+/** Name settings of the system (hosts(5), resolv.conf(5)). */
 export type Names = {
   /** Addresses by name in lower case. */
   readonly hosts: ReadonlyMap<string, readonly string[]>;
   readonly search: readonly string[];
-  /** From so many dots on a name is asked for as it is first. */
+  /** A name with at least this many dots is first queried unchanged. */
   readonly dots: number;
 };
 
-/** A file that is absent or cannot be read says nothing. */
+/** A file that is missing or unreadable counts as empty. */
 export async function readNames({ hosts, resolv }: Files): Promise<Names> {
   const [hostsText, resolvText] = await Promise.all([read(hosts), read(resolv)]);
   return { hosts: readHosts(hostsText), ...readResolv(resolvText) };
@@ -42,8 +42,8 @@ function readHosts(text: string): ReadonlyMap<string, readonly string[]> {
   for (const [address = '', ...names] of linesOf(text, /#.*$/)) {
     if (isIP(address) === 0) continue;
     for (const name of names.map((each) => each.toLowerCase())) {
-      const known = addresses.get(name) ?? [];
-      if (!known.includes(address)) addresses.set(name, [...known, address]);
+      const previousAddresses = addresses.get(name) ?? [];
+      if (!previousAddresses.includes(address)) addresses.set(name, [...previousAddresses, address]);
     }
   }
   return addresses;
@@ -53,12 +53,12 @@ function readResolv(text: string): Pick<Names, 'search' | 'dots'> {
   let search: readonly string[] = [];
   let dots = 1;
   for (const [keyword, ...values] of linesOf(text, /[#;].*$/)) {
-    // The last one counts.
+    // The last occurrence counts.
     if (keyword === 'search') search = values.slice(0, MAX_SEARCH);
     else if (keyword === 'domain') search = values.slice(0, 1);
     else if (keyword === 'options') {
-      const given = values.map((value) => /^ndots:(\d{1,2})$/.exec(value)?.[1]).findLast(Boolean);
-      if (given !== undefined) dots = Math.min(Number(given), MAX_DOTS);
+      const ndots = values.map((value) => /^ndots:(\d{1,2})$/.exec(value)?.[1]).findLast(Boolean);
+      if (ndots !== undefined) dots = Math.min(Number(ndots), MAX_DOTS);
     }
   }
   return { search: search.map((domain) => domain.replace(/\.$/, '')).filter(Boolean), dots };

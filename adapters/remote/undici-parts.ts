@@ -1,7 +1,7 @@
 import type { buildConnector as BuildConnector, Dispatcher, Pool as UndiciPool } from 'undici';
 import { loadUndici, UNDICI_PARTS } from './load-undici.ts';
 
-/** What calls need of undici, with the types of its main file. */
+/** Parts of undici that calls need, with the types of its main file. */
 export const buildConnector = loadUndici(UNDICI_PARTS.connect) as typeof BuildConnector;
 export const Pool = loadUndici(UNDICI_PARTS.pool) as typeof UndiciPool;
 export type Pool = UndiciPool;

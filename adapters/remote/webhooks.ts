@@ -9,44 +9,44 @@ import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { signatureHeaders } from '../../domain/webhooks/sign-webhook.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { signingKeys, type WebhookSecret } from '../../domain/webhooks/webhook-secret.ts';
-import { faultWords } from './fault-words.ts';
+import { faultMessage } from './fault-messages.ts';
 
 const TIMEOUT_MS = 10_000;
 /** A claims webhook may return an image. */
 const ANSWER_BYTES = 1024 * 1024;
 
-/** What is said better of a webhook than of any other address. */
-const WORDS: Partial<Record<RemoteFault, string>> = {
+/** Messages that are more specific for webhooks than for other addresses. */
+const MESSAGES: Partial<Record<RemoteFault, string>> = {
   timeout: `did not answer within ${TIMEOUT_MS / 1000} seconds`,
   too_large: `answered with more than ${ANSWER_BYTES / 1024} KiB`,
   redirected: 'answered with a redirect; give the final address',
 };
 
-/** Purpose of the keys that sign where no tenant was told a secret. */
-const UNTOLD_KEYS = 'vidimus/webhook-signature';
+/** Purpose of the keys that sign for tenants without a secret. */
+const DEFAULT_KEYS_PURPOSE = 'vidimus/webhook-signature';
 
 type Headers = Readonly<Record<string, string>>;
 type Ports = {
   readonly remote: Remote;
   readonly clock: Clock;
   readonly cipher: Cipher;
-  /** A backend may go on with the trace. Nobody else is told of it: the same trace at two places says that it is one person. */
+  /** A backend may continue the trace. Other servers do not get it: the same trace at two servers would link a person. */
   readonly traces?: Traces | undefined;
 };
 
-/** Delivers webhooks through the one way out of the service. */
+/** Delivers webhooks through the outgoing client of the service. */
 export class RemoteWebhooks extends Webhooks {
   readonly #remote: Remote;
   readonly #clock: Clock;
   readonly #traces: Traces | undefined;
-  readonly #untold: ReturnType<Cipher['macs']>;
+  readonly #defaultKeys: ReturnType<Cipher['macs']>;
 
   constructor({ remote, clock, cipher, traces }: Ports) {
     super();
     this.#remote = remote;
     this.#clock = clock;
     this.#traces = traces;
-    this.#untold = cipher.macs(UNTOLD_KEYS);
+    this.#defaultKeys = cipher.macs(DEFAULT_KEYS_PURPOSE);
   }
 
   override refuses(url: string, tenantId: TenantId): boolean {
@@ -54,22 +54,22 @@ export class RemoteWebhooks extends Webhooks {
   }
 
   override async post(webhook: WebhookConfig, body: Json, options: PostOptions): Promise<{ status: number; body: Json | undefined }> {
-    const place = describe(webhook.url);
-    const answer = await this.#deliver(webhook, JSON.stringify(body), options, place);
+    const endpoint = describe(webhook.url);
+    const answer = await this.#deliver(webhook, JSON.stringify(body), options, endpoint);
     const { status } = answer;
-    if (status < 200 || status > 299) throw new WebhookError('bad_status', `${place} answered with status ${status}.`, { status });
+    if (status < 200 || status > 299) throw new WebhookError('bad_status', `${endpoint} answered with status ${status}.`, { status });
     if (answer.body.length === 0) return { status, body: undefined };
     // RFC 8259 section 8.1: a byte order mark may be ignored.
     const parsed = parseJson((decodeUtf8(answer.body) ?? '').replace(/^\uFEFF/, ''));
     if (parsed === undefined && options.isAnswerOptional !== true)
-      throw new WebhookError('not_json', `${place} answered with something that is no JSON.`);
+      throw new WebhookError('not_json', `${endpoint} answered with something that is no JSON.`);
     return { status, body: parsed };
   }
 
-  /** Of this attempt. A tenant that was told no secret has one that nobody knows, so that nothing goes out unsigned. */
+  /** Signs one attempt. A tenant without a secret gets an unpublished key, so that no call is unsigned. */
   #sign(id: string, body: string, tenantId: TenantId, secret: WebhookSecret): Headers {
     const now = this.#clock.now();
-    const keys = signingKeys(secret, now, () => Buffer.from(this.#untold.make(tenantId)));
+    const keys = signingKeys(secret, now, () => Buffer.from(this.#defaultKeys.make(tenantId)));
     return signatureHeaders(id, body, keys, now);
   }
 
@@ -77,7 +77,7 @@ export class RemoteWebhooks extends Webhooks {
     webhook: WebhookConfig,
     body: string,
     { tenantId, deliveryId: id, secret }: PostOptions,
-    place: string,
+    endpoint: string,
   ): Promise<RemoteResponse> {
     const signature = this.#sign(id, body, tenantId, secret);
     try {
@@ -99,20 +99,20 @@ export class RemoteWebhooks extends Webhooks {
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
       const { fault } = error;
-      const message = `${place} ${faultWords(error, WORDS)}.`;
+      const message = `${endpoint} ${faultMessage(error, MESSAGES)}.`;
       throw new WebhookError(fault === 'redirected' ? 'bad_status' : fault, message, { cause: error });
     }
   }
 }
 
-/** A configuration of an earlier release may have its key in a header of the signature, which goes first. */
+/** A configuration of an earlier release may have its key in a header of the signature, which takes precedence. */
 function keyHeader({ auth }: WebhookConfig, signature: Headers): Headers {
   if (auth === undefined) return {};
   const { headerName, value } = auth.config;
   return headerName.toLowerCase() in signature ? {} : { [headerName]: value };
 }
 
-/** Origin and path: the query may carry a customer's secret. */
+/** Origin and path: the query may contain a secret of the customer. */
 function describe(url: string): string {
   if (!URL.canParse(url)) return 'The webhook';
   const { origin, pathname } = new URL(url);

@@ -1,4 +1,4 @@
-/** A place between two characters, for `^`, `$`, `\b` and `\B`. */
+/** Position between two characters, for `^`, `$`, `\\b` and `\\B`. */
 export type Edge = 'start' | 'end' | 'word' | 'inside';
 
 export type PatternNode =
@@ -8,7 +8,7 @@ export type PatternNode =
   | { readonly kind: 'any'; readonly options: readonly PatternNode[] }
   | { readonly kind: 'repeat'; readonly node: PatternNode; readonly min: number; readonly max: number };
 
-/** What stands for one character: an escape, a class, or the character itself. */
+/** Matches one character: an escape, a class, or the character itself. */
 const ATOM =
   /\\(?:[pPu]\{[^}]*\}|u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|c[A-Za-z]|.)|\[(?:\\.|[^\]\\])*\]|[^\\]/suy;
 const QUANTIFIER = /(?:([*+?])|\{(\d+)(,?)(\d*)\})\??/y;
@@ -19,13 +19,12 @@ const EDGES: ReadonlyMap<string, Edge> = new Map([
   ['\\b', 'word'],
   ['\\B', 'inside'],
 ] as const);
-/** `\1` and `\k<name>`: what they match depends on what was matched before. */
+/** `\\1` and `\\k<name>`: their match depends on earlier matches. */
 const BACKREFERENCE = /^\\[1-9k]/;
 
 /**
- * Reads a pattern as ECMAScript does with the `u` flag. The grammar itself is checked by the engine.
- * @throws Error for a pattern that is not valid, and for backreferences, lookarounds and modifiers, which cannot be
- *   matched in time that grows with the text and no faster.
+ * Parses a pattern as ECMAScript does with the `u` flag. The engine checks the grammar.
+ * @throws Error for an invalid pattern, and for backreferences, lookarounds and modifiers, which cannot be matched in linear time.
  */
 export function parsePattern(pattern: string): PatternNode {
   new RegExp(pattern, 'u');
@@ -77,17 +76,17 @@ class PatternReader {
   }
 
   #quantified(node: PatternNode): PatternNode {
-    const [found, sign, least = '', comma, most = ''] = this.#take(QUANTIFIER) ?? [];
-    if (found === undefined) return node;
+    const [quantifier, sign, minimum = '', comma, maximum = ''] = this.#take(QUANTIFIER) ?? [];
+    if (quantifier === undefined) return node;
     if (sign !== undefined) return { kind: 'repeat', node, min: sign === '+' ? 1 : 0, max: sign === '?' ? 1 : Infinity };
-    const min = Number(least);
-    return { kind: 'repeat', node, min, max: comma === '' ? min : most === '' ? Infinity : Number(most) };
+    const min = Number(minimum);
+    return { kind: 'repeat', node, min, max: comma === '' ? min : maximum === '' ? Infinity : Number(maximum) };
   }
 
   #take(form: RegExp): RegExpExecArray | undefined {
     form.lastIndex = this.#at;
-    const found = form.exec(this.#pattern) ?? undefined;
-    this.#at += found?.[0].length ?? 0;
-    return found;
+    const match = form.exec(this.#pattern) ?? undefined;
+    this.#at += match?.[0].length ?? 0;
+    return match;
   }
 }

@@ -2,11 +2,11 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { type Logger, pino } from 'pino';
 import { Log, type LogContext, type LogFields } from '../../application/ports/log.ts';
 
-/** Bytes that wait for one write, and bytes of one write at most. A write costs as much as ten lines. */
+/** Bytes that are collected for one write, and the maximum of one write. A write costs as much as ten lines. */
 const BLOCK = { minLength: 16_384, maxWrite: 32_768 };
-/** What Linux writes to a pipe in one piece is 4096 bytes: lines of processes that share an output do not run into each other. */
+/** Linux writes up to 4096 bytes to a pipe atomically, so lines of processes that share an output do not mix. */
 const SHARED_BLOCK = { minLength: 3_072, maxWrite: 4_096 };
-/** How long a line waits at most. */
+/** Maximum delay of a line. */
 const FLUSH_MS = 500;
 
 /** Structured log lines as JSON on standard output, written in blocks: a write per line costs more than the line. */
@@ -16,7 +16,7 @@ export class PinoLog extends Log {
   readonly #flush: () => void;
   readonly #contexts = new AsyncLocalStorage<LogContext>();
 
-  /** @param settings `sharesOutput`: whether other processes of the service write where this one does. */
+  /** @param settings `sharesOutput`: other processes of the service write to the same output. */
   constructor(settings: { readonly level: string; readonly version: string; readonly sharesOutput?: boolean }) {
     super();
     const block = settings.sharesOutput === true ? SHARED_BLOCK : BLOCK;
@@ -34,17 +34,17 @@ export class PinoLog extends Log {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label: string) => ({ level: label }) },
     };
-    // As texts, all lines of a block would be copied together with each line that comes to them.
+    // As strings, all lines of a block would be copied again with each new line.
     const write = (line: string) => void destination.write(Buffer.from(line) as never);
     this.#logger = pino(options, { write });
   }
 
-  /** Writes what still waits. */
+  /** Writes the buffered lines. */
   flush(): void {
     this.#flush();
   }
 
-  /** Writes what still waits, and nothing of itself any more. */
+  /** Writes the buffered lines and stops the timer. */
   close(): void {
     this.#end();
   }
@@ -61,22 +61,22 @@ export class PinoLog extends Log {
     this.#logger.error({ ...this.#with(fields), ...describe(cause) }, message);
   }
 
-  override within<T>(about: LogContext, work: () => T): T {
-    return this.#contexts.run(about, work);
+  override within<T>(context: LogContext, work: () => T): T {
+    return this.#contexts.run(context, work);
   }
 
   override note(fields: LogFields): void {
-    const about = this.#contexts.getStore();
-    if (about !== undefined) Object.assign(about, fields);
+    const context = this.#contexts.getStore();
+    if (context !== undefined) Object.assign(context, fields);
   }
 
   #with(fields: LogFields): LogFields {
-    const about = this.#contexts.getStore();
-    return about === undefined ? fields : { ...about, ...fields };
+    const context = this.#contexts.getStore();
+    return context === undefined ? fields : { ...context, ...fields };
   }
 }
 
-/** Name, message and stack of our own errors; a driver's error can quote values, so only its code is kept. */
+/** Name, message and stack of the service's own errors; an error of a driver can quote values, so only its code is logged. */
 function describe(cause: unknown): LogFields {
   if (!(cause instanceof Error)) return {};
   const { code } = cause as { code?: unknown };

@@ -2,12 +2,12 @@ import { randomBytes, randomFillSync } from 'node:crypto';
 import { Random } from '../../application/ports/random.ts';
 
 const POOL_BYTES = 16_384;
-/** The salts of a large credential. Larger requests gain nothing from the pool and would only empty it. */
+/** Size of the salts of a large credential. Larger requests gain nothing from the pool and would only empty it. */
 const SMALL_BYTES = 1_024;
 
 /**
- * The generator of the operating system. Small requests are served from a pool that is filled in one go, because
- * a call into the generator costs more than its bytes. What was handed out is erased from the pool.
+ * Random generator of the operating system. Small requests are served from a pool, because a call of the generator costs more than its
+ * bytes. Used bytes are erased from the pool.
  */
 export class NodeRandom extends Random {
   readonly #pool = Buffer.alloc(POOL_BYTES);
@@ -16,9 +16,9 @@ export class NodeRandom extends Random {
   override bytes(length: number): Buffer {
     if (length > SMALL_BYTES) return randomBytes(length);
     const part = this.#take(length);
-    const own = Buffer.from(part);
+    const copy = Buffer.from(part);
     part.fill(0);
-    return own;
+    return copy;
   }
 
   override token(bits: 128 | 192 | 256 = 128): string {

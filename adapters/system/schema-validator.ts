@@ -18,27 +18,27 @@ function loadCompiler(): { Compiler: typeof Ajv2020; formats: typeof addFormats.
 
 /** A schema compiles to code, so its size bounds the work. */
 const MAX_SCHEMA_LENGTH = 50_000;
-/** What a compiled schema takes in memory, for caches. */
+/** Memory of a compiled schema, for caches. */
 const OWN_BYTES = 50_000;
 const SUBSCHEMA_BYTES = 1_100;
-/** A portrait is the longest claim there is; an offer and the response of a claims webhook have at most so many bytes. */
+/** A portrait is the longest claim; an offer and the response of a claims webhook are limited to this size. */
 const MAX_DOCUMENT_LENGTH = 1024 * 1024;
 /** Objects, arrays and values of one document. */
 const MAX_NODES = 2_000;
-/** Steps of one check, about a tenth of a second. */
+/** Limit of steps per validation, about a tenth of a second. */
 const MAX_WORK = 500_000;
-/** No format is longer, and their expressions backtrack. */
+/** No valid value of a format is longer, and the expressions of formats backtrack. */
 const MAX_FORMAT_LENGTH = 1_000;
-/** Characters that are compared in one step. */
+/** Characters that are compared per step. */
 const STEP_LENGTH = 16;
-/** What it takes to write one item of a list down for comparison. */
+/** Steps for the serialization of one item of a list. */
 const ITEM_STEPS = 20;
-/** Faults that one answer names. */
+/** Limit of faults per result. */
 const MAX_FAULTS = 20;
 
-/** Dates are checked against the calendar. */
+/** Formats that are checked against the calendar. */
 const EXACT_FORMATS = ['date', 'time', 'date-time'] as const;
-/** The rest of JSON Schema Validation section 7.3 that is known here, in expressions that are quick. */
+/** Other supported formats of JSON Schema Validation section 7.3, with fast expressions. */
 const QUICK_FORMATS = [
   'duration',
   'uri',
@@ -55,8 +55,8 @@ const QUICK_FORMATS = [
 ] as const;
 
 /**
- * JSON Schema 2020-12 by Ajv. References outside the schema itself are refused: nothing is ever fetched. Schemas are written by customers
- * and checked on the thread that serves all of them, so every check is counted and given up when it takes too long.
+ * JSON Schema 2020-12 by Ajv. References outside the schema are rejected: nothing is ever fetched. Customers write the schemas and they run
+ * on the main thread, so every validation counts its steps and is aborted when it takes too many.
  */
 export class AjvSchemaValidator extends SchemaValidator {
   override assertSize(schema: JsonObject): void {
@@ -91,27 +91,27 @@ export class AjvSchemaValidator extends SchemaValidator {
   }
 }
 
-/** Says whether something is a schema. It knows none of the schemas themselves, so that all may ask the same one. */
+/** Validates schemas. It stores none of them, so that all compilers can share it. */
 let schemaOfSchemas: { readonly ajv: Ajv2020; readonly meter: WorkMeter } | undefined;
 
-/** How a schema names the dialect, if it does. */
+/** Values of `$schema` for the dialect. */
 const DIALECTS: readonly unknown[] = [
   undefined,
   'https://json-schema.org/draft/2020-12/schema',
   'https://json-schema.org/draft/2020-12/schema#',
 ];
 
-/** One instance per schema: identifiers of one customer's schema must not meet another's. */
+/** Creates one instance per schema: identifiers in schemas of different customers must not collide. */
 function compilerFor(meter: WorkMeter): Ajv2020 {
-  const ajv = makeCompiler(meter);
-  const askItself = ajv.validateSchema.bind(ajv);
-  // Each would compile it anew, which takes longer than most schemas.
+  const ajv = createCompiler(meter);
+  const validateItself = ajv.validateSchema.bind(ajv);
+  // Each instance would compile the meta-schema again, which takes longer than most schemas.
   ajv.validateSchema = (schema, throwOrLogError) => {
-    // A schema may name itself; and what else it names would be remembered for as long as the process lives.
-    if (typeof schema === 'object' && !DIALECTS.includes(schema.$schema)) return askItself(schema, throwOrLogError);
+    // A schema may refer to itself; other references would be stored for as long as the process lives.
+    if (typeof schema === 'object' && !DIALECTS.includes(schema.$schema)) return validateItself(schema, throwOrLogError);
     if (schemaOfSchemas === undefined) {
-      const own = new WorkMeter(MAX_WORK);
-      schemaOfSchemas = { ajv: makeCompiler(own), meter: own };
+      const sharedMeter = new WorkMeter(MAX_WORK);
+      schemaOfSchemas = { ajv: createCompiler(sharedMeter), meter: sharedMeter };
     }
     schemaOfSchemas.meter.begin();
     return schemaOfSchemas.ajv.validateSchema(schema, throwOrLogError);
@@ -119,22 +119,22 @@ function compilerFor(meter: WorkMeter): Ajv2020 {
   return ajv;
 }
 
-function makeCompiler(meter: WorkMeter): Ajv2020 {
+function createCompiler(meter: WorkMeter): Ajv2020 {
   const { Compiler, formats } = loadCompiler();
   const patterns = new Map<string, LinearPattern>();
   const regExp = (pattern: string): LinearPattern => {
-    const known = patterns.get(pattern) ?? new LinearPattern(pattern, meter);
-    patterns.set(pattern, known);
-    return known;
+    const cached = patterns.get(pattern) ?? new LinearPattern(pattern, meter);
+    patterns.set(pattern, cached);
+    return cached;
   };
   const ajv = new Compiler({
     strict: false,
     allErrors: false,
     validateFormats: true,
     logger: false,
-    // Written into each place that refers to them, definitions multiply.
+    // Inlined definitions would multiply.
     inlineRefs: false,
-    // To make the code shorter takes longer than to run it.
+    // Optimizing the code takes longer than running it.
     code: { optimize: false, regExp: Object.assign(regExp, { code: 'linearPattern' }) },
   });
   formats(ajv, { mode: 'full', formats: [...EXACT_FORMATS] });
@@ -151,7 +151,7 @@ function makeCompiler(meter: WorkMeter): Ajv2020 {
     type: 'array',
     schemaType: 'boolean',
     error: { message: 'must NOT have duplicate items' },
-    validate: (wanted: boolean, items: readonly Json[]) => !wanted || areUnique(items, meter),
+    validate: (isUnique: boolean, items: readonly Json[]) => !isUnique || areUnique(items, meter),
   });
   ajv.addKeyword({
     keyword: STEP_KEYWORD,
@@ -174,7 +174,7 @@ function matches(format: Formats[string], text: string): boolean {
   return typeof check === 'function' && (check as (text: string) => unknown)(text) === true;
 }
 
-/** Compares each with all others by its text, where one comparison after the other takes the square of their number. */
+/** Compares items by their text, because pairwise comparison is quadratic. */
 function areUnique(items: readonly Json[], meter: WorkMeter): boolean {
   const texts = items.map((item) => canonicalJson(item));
   meter.spend(texts.reduce((sum, text) => sum + ITEM_STEPS + text.length, 0));
@@ -194,40 +194,39 @@ function assertLength(schema: JsonObject): void {
 }
 
 function excessOfDocument(document: JsonObject): string | undefined {
-  const left: Json[] = [document];
-  for (let nodes = 0; left.length > 0; nodes++) {
-    if (nodes + left.length > MAX_NODES) return `has more than ${MAX_NODES} values`;
-    const value = left.pop();
+  const pending: Json[] = [document];
+  for (let nodes = 0; pending.length > 0; nodes++) {
+    if (nodes + pending.length > MAX_NODES) return `has more than ${MAX_NODES} values`;
+    const value = pending.pop();
     if (typeof value !== 'object' || value === null) continue;
-    for (const member of Object.values(value) as Json[]) left.push(member);
+    for (const child of Object.values(value) as Json[]) pending.push(child);
   }
   return JSON.stringify(document).length > MAX_DOCUMENT_LENGTH ? `is longer than ${MAX_DOCUMENT_LENGTH} characters` : undefined;
 }
 
-/** A recursive schema can exhaust the stack before it exhausts the meter. */
+/** A recursive schema can exhaust the stack before the meter. */
 function unfinished(error: unknown): string {
   if (error instanceof WorkExhausted || error instanceof RangeError) return 'takes too much work to check';
   throw error;
 }
 
-/** Stands first in every subschema; its value is what one evaluation costs. */
+/** Comes first in every subschema; its value is the cost of one evaluation. */
 const STEP_KEYWORD = 'step:weight';
 
-/** Keywords whose members are schemas under names of the author. */
+/** Keywords whose properties are schemas with names of the author. */
 const SCHEMAS_BY_NAME = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'];
 /** Keywords whose values are data, however much they look like schemas. */
 const DATA = ['const', 'enum', 'default', 'examples', 'required', 'dependentRequired', 'type'];
-/** Only places that certainly hold schemas, so that no evaluation escapes the count. */
+/** References only to locations that certainly hold schemas, so that no evaluation escapes the count. */
 const REFERENCE = /^#(?:\/(?:\$defs|definitions)\/[A-Za-z0-9_.-]+)?$/;
-const REFUSED: ReadonlyMap<string, string> = new Map([
+const REJECTED_KEYWORDS: ReadonlyMap<string, string> = new Map([
   ['$async', 'asynchronous schemas are not taken'],
   ['$dynamicRef', 'use $ref in place of $dynamicRef'],
   ['$recursiveRef', 'use $ref in place of $recursiveRef'],
 ]);
 /**
- * A copy of the schema in which every subschema is counted. A small schema can ask for endless work, for references
- * may double it again and again.
- * @throws Error for what could not be counted.
+ * Copies the schema so that every subschema is counted. A small schema can cause endless work, because references may double it repeatedly.
+ * @throws Error for a schema that cannot be counted.
  */
 function meteredSchema(schema: JsonObject): JsonObject {
   return metered(schema, true);
@@ -236,17 +235,17 @@ function meteredSchema(schema: JsonObject): JsonObject {
 function metered(schema: JsonObject, isRoot: boolean): JsonObject {
   assertReferences(schema, isRoot);
   let weight = 1;
-  const members = Object.entries(schema).map(([name, value]): [string, Json] => {
+  const keywords = Object.entries(schema).map(([name, value]): [string, Json] => {
     if (DATA.includes(name) || typeof value !== 'object' || value === null) {
       weight += JSON.stringify(value).length / STEP_LENGTH;
       return [name, value];
     }
     if (!SCHEMAS_BY_NAME.includes(name) || !isJsonObject(value)) return [name, inner(value)];
-    const named = Object.entries(value);
-    weight += named.length;
-    return [name, Object.fromEntries(named.map(([key, member]) => [key, inner(member)]))];
+    const namedSchemas = Object.entries(value);
+    weight += namedSchemas.length;
+    return [name, Object.fromEntries(namedSchemas.map(([key, child]) => [key, inner(child)]))];
   });
-  return { ...Object.fromEntries(members), [STEP_KEYWORD]: Math.ceil(weight) };
+  return { ...Object.fromEntries(keywords), [STEP_KEYWORD]: Math.ceil(weight) };
 }
 
 function inner(value: Json): Json {
@@ -255,7 +254,7 @@ function inner(value: Json): Json {
 }
 
 function assertReferences(schema: JsonObject, isRoot: boolean): void {
-  for (const [name, message] of REFUSED) if (Object.hasOwn(schema, name)) throw new Error(message);
+  for (const [name, message] of REJECTED_KEYWORDS) if (Object.hasOwn(schema, name)) throw new Error(message);
   if (!isRoot && Object.hasOwn(schema, '$id')) throw new Error('$id is for the schema as a whole');
   if (!Object.hasOwn(schema, '$ref')) return;
   const { $ref } = schema;

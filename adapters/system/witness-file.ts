@@ -5,13 +5,13 @@ import { dirname, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Sighting, Witness } from '../../application/ports/witness.ts';
-import { later } from '../../domain/rewinds/term.ts';
+import { newerPosition } from '../../domain/rewinds/term.ts';
 
-/** Databases that one folder has served; the one that was seen least lately goes first. */
-const MOST_SIGHTINGS = 20;
+/** Limit of databases per folder; the one that was seen longest ago is evicted. */
+const MAX_SIGHTINGS = 20;
 const MAX_BYTES = 64 * 1024;
 const LOCK_POLL_MS = 20;
-/** A write takes milliseconds, so a process that holds the lock for this long has ended, or stands still. */
+/** A write takes milliseconds, so a process that holds the lock for this long has ended or is stalled. */
 const ABANDONED_LOCK_MS = 2_000;
 const Sightings = z.array(
   z.object({
@@ -25,9 +25,9 @@ const Sightings = z.array(
 );
 
 /**
- * A small file, which is written as a whole or not at all. Processes of one machine, and containers with one volume, may share it:
- * a lock file keeps one that read it earlier from replacing a later position. The lock has a token of its holder, so a process
- * that stood still notices before it writes that another one has taken the lock over.
+ * Small file that is written as a whole or not at all. Processes of one machine, and containers with one volume, may share it: a lock file
+ * prevents a process from replacing a later position by an earlier one. The lock contains a token of its holder, so a process that was
+ * stalled notices before it writes that another one has taken the lock.
  */
 export class WitnessFile extends Witness {
   readonly #file: string;
@@ -35,16 +35,16 @@ export class WitnessFile extends Witness {
 
   constructor(file: string) {
     super();
-    // Absolute: where the current folder was removed, a relative path lets Node create folders without end.
+    // Absolute: if the current folder was removed, a relative path makes Node create folders endlessly.
     this.#file = resolve(file);
     this.#lock = `${this.#file}.lock`;
   }
 
-  override get place(): string {
+  override get location(): string {
     return this.#file;
   }
 
-  override get qualifiedPlace(): string {
+  override get qualifiedLocation(): string {
     return `${hostname()}:${this.#file}`;
   }
 
@@ -66,24 +66,24 @@ export class WitnessFile extends Witness {
   }
 
   override note(sighting: Sighting): Promise<void> {
-    return this.#replace((all) => {
-      const stored = all.find(({ lineage }) => lineage === sighting.lineage);
-      const latest = stored === undefined || later(stored, sighting) === sighting ? sighting : stored;
-      return [latest, ...all.filter(({ lineage }) => lineage !== sighting.lineage)];
+    return this.#replace((sightings) => {
+      const storedSighting = sightings.find(({ lineage }) => lineage === sighting.lineage);
+      const latest = storedSighting === undefined || newerPosition(storedSighting, sighting) === sighting ? sighting : storedSighting;
+      return [latest, ...sightings.filter(({ lineage }) => lineage !== sighting.lineage)];
     });
   }
 
   override begin(sighting: Sighting): Promise<void> {
-    return this.#replace((all) => {
-      const others = all.filter(({ lineage, address }) => lineage !== sighting.lineage && address !== sighting.address);
-      return [sighting, ...others];
+    return this.#replace((sightings) => {
+      const otherSightings = sightings.filter(({ lineage, address }) => lineage !== sighting.lineage && address !== sighting.address);
+      return [sighting, ...otherSightings];
     });
   }
 
-  /** Replaces the sightings under the lock, and begins again when the lock was lost before they were replaced. */
-  async #replace(change: (all: readonly Sighting[]) => readonly Sighting[]): Promise<void> {
+  /** Replaces the sightings under the lock, and retries if the lock was lost before that. */
+  async #replace(change: (sightings: readonly Sighting[]) => readonly Sighting[]): Promise<void> {
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
-    // Longer each time: on a slow disk, two processes would take the lock from each other without end.
+    // The patience grows: on a slow disk, two processes would otherwise take the lock from each other endlessly.
     for (let patienceMs = ABANDONED_LOCK_MS; ; patienceMs *= 2) {
       const token = await this.#acquireLock(patienceMs);
       try {
@@ -94,17 +94,17 @@ export class WitnessFile extends Witness {
     }
   }
 
-  /** A lock that another process left behind is removed, once the same one was there for long enough. @returns its token. */
+  /** Removes a lock that another process left behind, once the same lock has existed for long enough. @returns the token of the lock. */
   async #acquireLock(patienceMs: number): Promise<string> {
-    // Process ids are no names: the first process of every container has the same one.
+    // Process ids are not unique: the first process of every container has the same one.
     const token = randomUUID();
     let holder: string | undefined;
     let heldSince = 0;
     while (!(await this.#isCreated(token))) {
       const { ino, birthtimeMs } = await stat(this.#lock).catch(() => ({ ino: 0, birthtimeMs: 0 }));
-      const present = `${ino} ${birthtimeMs}`;
-      if (present !== holder) {
-        holder = present;
+      const current = `${ino} ${birthtimeMs}`;
+      if (current !== holder) {
+        holder = current;
         heldSince = performance.now();
       } else if (performance.now() - heldSince >= patienceMs) await rm(this.#lock, { force: true });
       await setTimeout(LOCK_POLL_MS);
@@ -135,32 +135,32 @@ export class WitnessFile extends Witness {
     return (await readFile(this.#lock, 'utf8').catch(() => undefined)) === token;
   }
 
-  /** @returns false when the lock was lost; then nothing was written. */
+  /** @returns false if the lock was lost; then nothing was written. */
   async #write(sightings: readonly Sighting[], token: string): Promise<boolean> {
-    // The name is new, and `wx` follows no link that lies there.
-    const fresh = `${this.#file}.${token}.new`;
+    // The name is new, and `wx` follows no link at it.
+    const newFile = `${this.#file}.${token}.new`;
     try {
-      await writeFile(fresh, JSON.stringify(sightings.slice(0, MOST_SIGHTINGS), undefined, 2), { mode: 0o600, flag: 'wx', flush: true });
-      await this.#keepOwner(fresh);
+      await writeFile(newFile, JSON.stringify(sightings.slice(0, MAX_SIGHTINGS), undefined, 2), { mode: 0o600, flag: 'wx', flush: true });
+      await this.#keepOwner(newFile);
       if (!(await this.#isHeld(token))) {
-        await rm(fresh, { force: true });
+        await rm(newFile, { force: true });
         return false;
       }
-      await rename(fresh, this.#file);
-      // The database learns of this record next. Without this, the file of before could be back after a power failure.
+      await rename(newFile, this.#file);
+      // The database records this write next. Without the sync, the previous file could be back after a power failure.
       await syncFolder(dirname(this.#file));
       return true;
     } catch (error) {
-      await rm(fresh, { force: true }).catch(() => {});
+      await rm(newFile, { force: true }).catch(() => {});
       throw error;
     }
   }
 
-  /** An operator who fences as root leaves behind what the account of the service can go on with. */
-  async #keepOwner(fresh: string): Promise<void> {
+  /** An operator who fences as root leaves a file that the account of the service can write. */
+  async #keepOwner(newFile: string): Promise<void> {
     if (process.getuid?.() !== 0) return;
     const { uid, gid } = await stat(this.#file).catch(() => stat(dirname(this.#file)));
-    await chown(fresh, uid, gid);
+    await chown(newFile, uid, gid);
   }
 }
 

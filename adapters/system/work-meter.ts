@@ -1,7 +1,7 @@
-/** Thrown when a check was given up; the document counts as refused. */
+/** Thrown when a validation was aborted; the document counts as rejected. */
 export class WorkExhausted extends Error {}
 
-/** Counts the steps of one check and ends it when there are too many: the check runs on the thread that serves all. */
+/** Counts the steps of one validation and aborts it when there are too many, because it runs on the main thread. */
 export class WorkMeter {
   readonly #limit: number;
   #spent = 0;

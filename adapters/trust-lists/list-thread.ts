@@ -5,20 +5,17 @@ import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts
 import { joinPart, type OpenedHead, SharedTexts, type ThreadRequest, type ThreadResponse } from './thread-protocol.ts';
 
 export type ThreadOptions = {
-  /** The program of the thread. */
   readonly program: URL;
-  /** Longest time for one list. */
+  /** Maximum time for one list. */
   readonly milliseconds: number;
-  /** Heap of the thread. */
   readonly megabytes: number;
-  /** The thread ends when it had nothing to do for this time. */
+  /** Idle time after which the thread ends. */
   readonly idleMs: number;
 };
 
-/** Heap for objects that live shortly; a thread reads texts in small pieces. */
+/** Heap for short-lived objects; a thread reads texts in small pieces. */
 const YOUNG_MEGABYTES = 4;
 
-/** Result of one list, and the processor time that it took. */
 export type ThreadResult = {
   readonly outcome: { readonly opened: OpenedList } | { readonly refusal: TrustListRefusal };
   readonly cpuMs: number;
@@ -27,21 +24,21 @@ export type ThreadResult = {
 export type Job = Omit<ReadingOptions, 'tenantId'> & { readonly bytes: Uint8Array };
 
 /**
- * One thread that opens lists, one after the other. It starts with the first list, and ends when there was none for a while, or
- * when a list takes more time or memory than it may.
+ * Thread that opens lists sequentially. It starts with the first list, and ends when it was idle for a while, or when a list takes more
+ * time or memory than it may.
  */
 export class ListThread {
   readonly #options: ThreadOptions;
   #worker: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
-  /** Of the lists that the thread opened since it started. */
+  /** Shared texts of the lists that the thread has opened since it started. */
   #texts = new SharedTexts();
 
   constructor(options: ThreadOptions) {
     this.#options = options;
   }
 
-  /** Only one call at a time. It never rejects for what a list contains. */
+  /** Supports one call at a time. It never rejects because of the content of a list. */
   open({ bytes, signers, now }: Job): Promise<ThreadResult> {
     clearTimeout(this.#idle);
     const { milliseconds } = this.#options;
@@ -53,7 +50,7 @@ export class ListThread {
       const entities: TrustedEntity[] = [];
       const settle = () => {
         clearTimeout(timer);
-        worker.off('message', receive).off('error', failed).off('exit', exited);
+        worker.off('message', receive).off('error', onError).off('exit', exited);
       };
       const finish = (outcome: ThreadResult['outcome']) => {
         settle();
@@ -61,7 +58,7 @@ export class ListThread {
         this.#idle.unref();
         resolve({ outcome, cpuMs });
       };
-      /** The thread is gone, or is let go. */
+      /** Ends the thread, or handles its end. */
       const fail = (why: string) => {
         settle();
         this.end();
@@ -84,10 +81,10 @@ export class ListThread {
           finish({ opened: { ...head, list: { ...head.list, entities } } });
           return;
         }
-        const next: ThreadRequest = 'next';
-        worker.postMessage(next);
+        const request: ThreadRequest = 'next';
+        worker.postMessage(request);
       };
-      const failed = (error: unknown) => {
+      const onError = (error: unknown) => {
         if (error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY') {
           fail('it takes too much memory to read');
           return;
@@ -97,8 +94,8 @@ export class ListThread {
         reject(error);
       };
       const exited = () => fail('its reader ended without an answer');
-      worker.on('message', receive).on('error', failed).on('exit', exited);
-      // A copy, which goes over to the thread: the caller keeps its own.
+      worker.on('message', receive).on('error', onError).on('exit', exited);
+      // A copy, which is transferred to the thread: the caller keeps its own bytes.
       const copy = new Uint8Array(bytes);
       const request: ThreadRequest = {
         bytes: copy,
@@ -121,12 +118,12 @@ export class ListThread {
     const worker = new Worker(program, {
       name: 'trust-lists',
       resourceLimits: { maxOldGenerationSizeMb: megabytes, maxYoungGenerationSizeMb: YOUNG_MEGABYTES },
-      // What the process was started with may be meant for its main program alone.
+      // Arguments of the process may be meant for its main program alone.
       execArgv: [],
     });
-    // A list that is read does not keep the process.
+    // A running list does not keep the process alive.
     worker.unref();
-    // Between lists the thread has no other listener, and an error without one ends the process.
+    // Between lists the thread has no other listener, and an error without a listener ends the process.
     worker.on('error', () => {});
     worker.once('exit', () => {
       if (this.#worker === worker) this.#worker = undefined;

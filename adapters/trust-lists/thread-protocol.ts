@@ -2,7 +2,7 @@ import type { OpenedList } from '../../application/ports/trust-list-reader.ts';
 import type { TrustedEntity, TrustedService, TrustList } from '../../domain/trust-lists/lote.ts';
 import type { TrustListFault } from '../../domain/trust-lists/trust-list-refusal.ts';
 
-/** What goes to the thread: a list to open, or the wish for the next part of the one that it opened. */
+/** Message to the thread: a list to open, or the request for the next part of the list that it opened. */
 export type ThreadRequest =
   | {
       readonly bytes: Uint8Array;
@@ -12,7 +12,7 @@ export type ThreadRequest =
     }
   | 'next';
 
-/** What comes back: `opened`, all parts and `isComplete`, or `fault`. */
+/** Message from the thread: `opened`, all parts and `isComplete`, or `fault`. */
 export type ThreadResponse =
   | { readonly opened: OpenedHead; readonly cpuMs: number }
   | { readonly part: EntityPart }
@@ -22,13 +22,13 @@ export type ThreadResponse =
 /** An opened list without its entities. */
 export type OpenedHead = Omit<OpenedList, 'list'> & { readonly list: Omit<TrustList, 'entities'> };
 
-/** Entities with some of their services; the first one may go on where the part before ended. */
+/** Entities with some of their services; the first one may continue the last entity of the previous part. */
 export type EntityPart = { readonly continues: boolean; readonly entities: readonly TrustedEntity[] };
 
-/** Objects and texts in one part. Receiving them takes the main thread less than a millisecond. */
+/** Objects and texts of one part. Receiving them takes the main thread less than a millisecond. */
 const PART_WEIGHT = 400;
 
-/** Splits a list so that no part takes long to receive: a thread that receives a whole list stands still meanwhile. */
+/** Splits a list so that no part takes long to receive: receiving a whole list would block the thread. */
 export function* partsOf(entities: readonly TrustedEntity[]): Generator<EntityPart> {
   let part: TrustedEntity[] = [];
   let continues = false;
@@ -43,7 +43,7 @@ export function* partsOf(entities: readonly TrustedEntity[]): Generator<EntityPa
       yield { continues, entities: [...part, { ...entity, services }] };
       [part, services, continues, weight] = [[], [], true, 0];
     }
-    // What is left of an entity that a part ended in; nothing where it ended with the part.
+    // Remainder of an entity that a part split; nothing if the entity ended with the part.
     const isBegun = continues && part.length === 0;
     if (services.length > 0 || !isBegun) part.push({ ...entity, services });
     else continues = false;
@@ -58,27 +58,26 @@ function weightOf({ certificates, history = [] }: TrustedService): number {
   return 2 + certificates.length * 3 + history.length * 2;
 }
 
-/** Puts the parts of a list together again. */
 export function joinPart(entities: TrustedEntity[], part: EntityPart, texts = new SharedTexts()): void {
-  const [first, ...others] = part.entities.map((entity) => ({
+  const [firstEntity, ...otherEntities] = part.entities.map((entity) => ({
     ...entity,
     services: entity.services.map((service) => texts.inService(service)),
   }));
-  const last = entities.at(-1);
-  if (first === undefined) return;
-  if (!part.continues || last === undefined) entities.push(first, ...others);
+  const lastEntity = entities.at(-1);
+  if (firstEntity === undefined) return;
+  if (!part.continues || lastEntity === undefined) entities.push(firstEntity, ...otherEntities);
   else {
-    (last.services as TrustedService[]).push(...first.services);
-    entities.push(...others);
+    (lastEntity.services as TrustedService[]).push(...firstEntity.services);
+    entities.push(...otherEntities);
   }
 }
 
-/** Bounds what `SharedTexts` holds itself, beside the lists. */
+/** Limit of the texts that `SharedTexts` holds itself, besides the lists. */
 const MAX_SHARED_BYTES = 16 * 1024 * 1024;
 
 /**
- * One copy in memory of texts that are equal. Each message from a thread brings copies of its texts, and the same certificates stand in a
- * list several times, and in the copies of it that several tenants have.
+ * Keeps one copy of equal texts. Each message from a thread brings copies of its texts, and the same certificates occur in a list several
+ * times, and in the copies of several tenants.
  */
 export class SharedTexts {
   readonly #texts = new Map<string, string>();
@@ -97,8 +96,8 @@ export class SharedTexts {
   }
 
   #share(text: string): string {
-    const known = this.#texts.get(text);
-    if (known !== undefined) return known;
+    const shared = this.#texts.get(text);
+    if (shared !== undefined) return shared;
     this.#bytes += text.length;
     if (this.#bytes > MAX_SHARED_BYTES) {
       this.#texts.clear();

@@ -3,18 +3,18 @@ import { isXml } from '../../application/trust-lists/open-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import { type Job, ListThread, type ThreadOptions, type ThreadResult } from './list-thread.ts';
 
-/** Bytes that the thread that serves requests opens itself: some milliseconds, less than handing them over. */
+/** Size up to which the main thread opens lists itself: some milliseconds, less than a transfer. */
 const INLINE = { xml: 8 * 1024, compact: 32 * 1024 };
 const THREAD = { milliseconds: 30_000, megabytes: 64, idleMs: 5_000 };
 /** National lists take a second for all of them together. */
 const BUDGET: BudgetLimits = { milliseconds: 10_000, perMs: 60_000 };
 
 type Bound = { readonly count: number; readonly bytes: number };
-/** Lists of all tenants together that wait, and of one: Europe has some thirty lists, eight of which are fetched at a time. */
+/** Limits of waiting lists of all tenants together, and of one: Europe has some thirty lists, eight of which are fetched at a time. */
 const WAITING: Bound = { count: 128, bytes: 128 * 1024 * 1024 };
-const WAITING_OF_ONE: Bound = { count: 64, bytes: 48 * 1024 * 1024 };
+const WAITING_PER_TENANT: Bound = { count: 64, bytes: 48 * 1024 * 1024 };
 
-type Waiting = Job & { readonly resolve: (opened: OpenedList) => void; readonly reject: (error: unknown) => void };
+type WaitingJob = Job & { readonly resolve: (opened: OpenedList) => void; readonly reject: (error: unknown) => void };
 
 type Options = {
   /** Opens small lists, in the calling thread. */
@@ -23,22 +23,22 @@ type Options = {
   readonly milliseconds?: number;
   readonly megabytes?: number;
   readonly budget?: BudgetLimits;
-  /** Replaces the thread and the clock. */
+  /** Replaces the thread and the clock in tests. */
   readonly thread?: { open(job: Job): Promise<ThreadResult> };
   readonly now?: () => number;
 };
 
 /**
- * Opens large lists in a thread: one at a time in all, so that memory has a limit, and one of each tenant in turn. A tenant that
- * has used its budget of processor time waits while the others go on. What waits is bounded in number and bytes.
+ * Opens large lists in a thread: one at a time, so that memory is limited, and one of each tenant in turn. A tenant that has used up its
+ * budget of processor time waits while the others continue. Waiting lists are limited in number and bytes.
  */
 export class ThreadedTrustLists extends TrustListReader {
   readonly #inline: Options['inline'];
   readonly #thread: Pick<ListThread, 'open'>;
   readonly #budget: ProcessorBudget;
   readonly #now: () => number;
-  /** By tenant, in the order of their turns. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  /** Waiting lists by tenant, in the order of their turns. */
+  readonly #waiting = new Map<string, WaitingJob[]>();
   #isReading = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -60,29 +60,29 @@ export class ThreadedTrustLists extends TrustListReader {
     });
   }
 
-  /** A tenant with nothing waiting always finds a place: the tenant that holds most gives way. */
-  #enqueue(tenantId: string, job: Waiting): void {
-    const own = this.#waiting.get(tenantId) ?? [];
-    const all = () => [...this.#waiting.values()].flat();
-    if (!hasRoom(own, job, WAITING_OF_ONE) || (own.length > 0 && !hasRoom(all(), job, WAITING))) {
-      job.reject(tooMany());
+  /** A tenant without waiting lists always gets a position: the tenant with the largest share loses one. */
+  #enqueue(tenantId: string, job: WaitingJob): void {
+    const tenantJobs = this.#waiting.get(tenantId) ?? [];
+    const allJobs = () => [...this.#waiting.values()].flat();
+    if (!fits(tenantJobs, job, WAITING_PER_TENANT) || (tenantJobs.length > 0 && !fits(allJobs(), job, WAITING))) {
+      job.reject(tooManyError());
       return;
     }
-    while (!hasRoom(all(), job, WAITING)) this.#giveWay();
-    this.#waiting.set(tenantId, [...own, job]);
+    while (!fits(allJobs(), job, WAITING)) this.#rejectLargest();
+    this.#waiting.set(tenantId, [...tenantJobs, job]);
   }
 
-  /** Rejects the last list of the tenant that holds the largest share of either bound. */
-  #giveWay(): void {
-    const shareOf = (jobs: readonly Waiting[]) => Math.max(jobs.length / WAITING.count, bytesOf(jobs) / WAITING.bytes);
-    const [largest] = [...this.#waiting].toSorted(([, one], [, other]) => shareOf(other) - shareOf(one));
+  /** Rejects the last list of the tenant with the largest share of either limit. */
+  #rejectLargest(): void {
+    const shareOf = (jobs: readonly WaitingJob[]) => Math.max(jobs.length / WAITING.count, bytesOf(jobs) / WAITING.bytes);
+    const [largest] = [...this.#waiting].toSorted(([, a], [, b]) => shareOf(b) - shareOf(a));
     if (largest === undefined) return;
     const [tenantId, jobs] = largest;
-    jobs.pop()?.reject(tooMany());
+    jobs.pop()?.reject(tooManyError());
     if (jobs.length === 0) this.#waiting.delete(tenantId);
   }
 
-  /** Starts the next list unless one is being opened; by itself when a budget allows it again. */
+  /** Starts the next list unless one is being opened; called again when a budget allows it. */
   advance(): void {
     clearTimeout(this.#timer);
     if (this.#isReading || this.#waiting.size === 0) return;
@@ -98,7 +98,7 @@ export class ThreadedTrustLists extends TrustListReader {
     if (job !== undefined) void this.#read(tenantId, job);
   }
 
-  async #read(tenantId: string, job: Waiting): Promise<void> {
+  async #read(tenantId: string, job: WaitingJob): Promise<void> {
     this.#isReading = true;
     const begun = this.#now();
     try {
@@ -107,37 +107,37 @@ export class ThreadedTrustLists extends TrustListReader {
       if ('opened' in outcome) job.resolve(outcome.opened);
       else job.reject(outcome.refusal);
     } catch (error) {
-      // A list that makes the thread fail costs its tenant the time that it took.
+      // A list that makes the thread fail costs its tenant the elapsed time.
       this.#budget.use(tenantId, this.#now() - begun, this.#now());
       job.reject(error);
     } finally {
       this.#isReading = false;
-      // Its turn is over: the tenant comes last, with what it asked for meanwhile.
-      const others = this.#waiting.get(tenantId) ?? [];
+      // The tenant moves to the end of the queue, with the lists that it added meanwhile.
+      const remainingJobs = this.#waiting.get(tenantId) ?? [];
       this.#waiting.delete(tenantId);
-      if (others.length > 0) this.#waiting.set(tenantId, others);
+      if (remainingJobs.length > 0) this.#waiting.set(tenantId, remainingJobs);
       this.advance();
     }
   }
 }
 
-const tooMany = () => new TrustListRefusal('unavailable', 'too many large lists wait to be read');
+const tooManyError = () => new TrustListRefusal('unavailable', 'too many large lists wait to be read');
 
-function bytesOf(jobs: readonly Waiting[]): number {
+function bytesOf(jobs: readonly WaitingJob[]): number {
   return jobs.reduce((sum, { bytes }) => sum + bytes.length, 0);
 }
 
-function hasRoom(jobs: readonly Waiting[], { bytes }: Waiting, bound: Bound): boolean {
+function fits(jobs: readonly WaitingJob[], { bytes }: WaitingJob, bound: Bound): boolean {
   return jobs.length < bound.count && bytesOf(jobs) + bytes.length <= bound.bytes;
 }
 
 /** Processor time that one tenant may use: at most `milliseconds` at once, and as much again in each `perMs`. */
 export type BudgetLimits = { readonly milliseconds: number; readonly perMs: number };
 
-/** Tenants that are remembered; one that has used nothing lately has its whole budget anyway. */
+/** Limit of tenants with a record; a tenant without recent use has its whole budget anyway. */
 const MAX_TENANTS = 10_000;
 
-/** A token bucket of processor time for each tenant. A tenant may overdraw it with one list, and waits until that is made up. */
+/** Token bucket of processor time for each tenant. A tenant may overdraw it with one list, and waits until that is made up. */
 export class ProcessorBudget {
   readonly #limits: BudgetLimits;
   readonly #used = new Map<string, { readonly milliseconds: number; readonly at: number }>();
@@ -146,7 +146,7 @@ export class ProcessorBudget {
     this.#limits = limits;
   }
 
-  /** @param now milliseconds of any clock that does not go back. @returns 0 when the tenant may go on at once. */
+  /** @param now milliseconds of a monotonic clock. @returns 0 if the tenant may continue at once. */
   waitMs(tenantId: string, now: number): number {
     const { milliseconds, perMs } = this.#limits;
     const over = this.#usedAt(tenantId, now) - milliseconds;
@@ -158,7 +158,7 @@ export class ProcessorBudget {
     this.#used.delete(tenantId);
     this.#used.set(tenantId, { milliseconds: used, at: now });
     if (this.#used.size <= MAX_TENANTS) return;
-    // The one that used something longest ago.
+    // Removes the tenant whose last use is the oldest.
     for (const oldest of this.#used.keys()) {
       this.#used.delete(oldest);
       break;

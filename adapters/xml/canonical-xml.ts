@@ -6,21 +6,24 @@ export type Canonicalization = {
   readonly prefixes: readonly string[];
 };
 
-/** What surrounds the element that is canonicalized: namespaces in scope and `xml:` attributes of its ancestors. */
-export type Surroundings = { readonly namespaces: ReadonlyMap<string, string>; readonly xmlAttributes: ReadonlyMap<string, XmlAttribute> };
+/** Context of the canonicalized element: namespaces in scope and `xml:` attributes of its ancestors. */
+export type AncestorContext = {
+  readonly namespaces: ReadonlyMap<string, string>;
+  readonly xmlAttributes: ReadonlyMap<string, XmlAttribute>;
+};
 
 const MAX_CHARACTERS = 64 * 1024 * 1024;
 const FLUSH_AT = 32 * 1024;
 
 /**
- * Canonical XML 1.0 and Exclusive XML Canonicalization 1.0, without comments, of the events that it is given: of a document,
- * or of one element. The output is passed on in pieces, so that it is never in memory as a whole.
+ * Canonical XML 1.0 and Exclusive XML Canonicalization 1.0, without comments, of the events of a document or of one element. The output is
+ * passed on in pieces, so that it is never in memory as a whole.
  */
 export class CanonicalXml implements XmlHandler {
   readonly #method: Canonicalization;
   readonly #write: (piece: string) => void;
   readonly #inherited: ReadonlyMap<string, XmlAttribute>;
-  /** URIs by prefix: of all that are in scope, and of those that the output declares. */
+  /** URIs by prefix: of all prefixes in scope, and of those that the output declares. */
   readonly #scope: Map<string, string>;
   readonly #rendered = new Map<string, string>();
   readonly #undo: {
@@ -31,7 +34,7 @@ export class CanonicalXml implements XmlHandler {
   #pending = '';
   #length = 0;
 
-  constructor(method: Canonicalization, write: (piece: string) => void, surroundings?: Surroundings) {
+  constructor(method: Canonicalization, write: (piece: string) => void, surroundings?: AncestorContext) {
     this.#method = method;
     this.#write = write;
     this.#scope = new Map(surroundings?.namespaces);
@@ -79,13 +82,13 @@ export class CanonicalXml implements XmlHandler {
     else this.#append(this.#isAfterRoot ? `\n${instruction}` : `${instruction}\n`);
   }
 
-  /** Passes on what is left. */
+  /** Passes on the remaining output. */
   finish(): void {
     if (this.#pending !== '') this.#write(this.#pending);
     this.#pending = '';
   }
 
-  /** Prefixes that are visibly utilized (Exclusive XML Canonicalization section 3), and those that count always. */
+  /** Prefixes that are visibly utilized (Exclusive XML Canonicalization section 3), and the inclusive ones. */
   #exclusiveCandidates({ prefix, attributes }: XmlElement): string[] {
     const candidates = new Set([prefix]);
     for (const attribute of attributes) if (attribute.prefix !== '') candidates.add(attribute.prefix);
@@ -101,9 +104,9 @@ export class CanonicalXml implements XmlHandler {
   }
 
   #set(map: Map<string, string>, prefix: string, uri: string): [string, string | undefined] {
-    const before = map.get(prefix);
+    const previousUri = map.get(prefix);
     map.set(prefix, uri);
-    return [prefix, before];
+    return [prefix, previousUri];
   }
 
   #append(piece: string): void {
@@ -122,13 +125,13 @@ function restore(map: Map<string, string>, prefix: string, uri: string | undefin
   else map.set(prefix, uri);
 }
 
-function compareAttributes(one: XmlAttribute, other: XmlAttribute): number {
-  return compareCodePoints(one.namespace, other.namespace) || compareCodePoints(one.local, other.local);
+function compareAttributes(a: XmlAttribute, b: XmlAttribute): number {
+  return compareCodePoints(a.namespace, b.namespace) || compareCodePoints(a.local, b.local);
 }
 
 /** UTF-16 puts characters beyond U+FFFF before some that are smaller; UTF-8 keeps the order of code points. */
-function compareCodePoints(one: string, other: string): number {
-  return Buffer.compare(Buffer.from(one), Buffer.from(other));
+function compareCodePoints(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
 function escapeText(text: string): string {

@@ -5,7 +5,7 @@ const PSS = 'http://www.w3.org/2007/05/xmldsig-more#';
 
 type Algorithm = { readonly key: 'rsa' | 'ec'; readonly hash: string; readonly padding?: number };
 
-/** Signature methods that are accepted (ETSI TS 119 312): nothing with SHA-1, and nothing with a shared secret. */
+/** Accepted signature methods (ETSI TS 119 312): none with SHA-1, and none with a shared secret. */
 const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   ...Object.fromEntries(
     ['256', '384', '512'].flatMap((bits): [string, Algorithm][] => [
@@ -19,7 +19,7 @@ const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
 export const SIGNATURE_METHODS: readonly string[] = Object.keys(ALGORITHMS);
 
 /**
- * @param method a URI of `SIGNATURE_METHODS`; any other one, and one of another kind of key, verifies nothing.
+ * @param method a URI of `SIGNATURE_METHODS`; other methods, and keys of another kind, verify nothing.
  * @param signed canonical form of SignedInfo.
  */
 export function verifySignatureValue(method: string, key: KeyObject, signed: string, value: Buffer): boolean {
@@ -27,6 +27,6 @@ export function verifySignatureValue(method: string, key: KeyObject, signed: str
   if (algorithm === undefined || key.asymmetricKeyType !== algorithm.key) return false;
   const { hash, padding } = algorithm;
   const options = padding === undefined ? {} : { padding, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
-  // XML Signature section 6.4.3: r and s, one after the other
+  // XML Signature section 6.4.3: r and s are concatenated.
   return verify(hash, Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363', ...options }, value);
 }

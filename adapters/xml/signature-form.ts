@@ -6,7 +6,7 @@ import type { XmlElement } from './xml-parser.ts';
 
 const ENVELOPED = `${DSIG}enveloped-signature`;
 const EXCLUSIVE = 'http://www.w3.org/2001/10/xml-exc-c14n#';
-/** Without comments: what is signed is then what is read. */
+/** Algorithms without comments: the signed content is then the content that is read. */
 const CANONICAL = [EXCLUSIVE, 'http://www.w3.org/TR/2001/REC-xml-c14n-20010315'];
 const DIGESTS: Readonly<Record<string, DigestName>> = {
   'http://www.w3.org/2001/04/xmlenc#sha256': 'sha256',
@@ -14,7 +14,7 @@ const DIGESTS: Readonly<Record<string, DigestName>> = {
 };
 /** The document, and the properties of the signature (ETSI EN 319 132-1 section 4.3). */
 const MAX_REFERENCES = 2;
-/** Its canonical form is computed before the signer is known; two references have two dozen. */
+/** The canonical form is computed before the signer is known; two references have two dozen elements. */
 const MAX_SIGNED_INFO = 100;
 const MAX_TRANSFORMS = 4;
 const PLAIN_ID = /^#[\w.-]{1,200}$/;
@@ -24,21 +24,21 @@ type DigestName = 'sha256' | 'sha512';
 
 type SignedReference = { readonly canonicalization: Canonicalization; readonly digest: DigestName; readonly digestValue: Buffer };
 
-/** A signature that has the one form that lists have. Nothing of it is verified. */
+/** Signature with the structure that lists have. Nothing of it is verified. */
 export type SignatureForm = {
   readonly signedInfo: SignatureNode;
   readonly canonicalization: Canonicalization;
   readonly method: string;
   readonly value: Buffer;
-  /** The reference to the whole document; `isDocument` tells whether instructions outside the root element count. */
+  /** The reference to the whole document; `isDocument` is true if instructions outside the root element count. */
   readonly whole: SignedReference & { readonly isDocument: boolean };
   /** The reference to a part of the signature, with the elements around that part. */
   readonly part: (SignedReference & { readonly node: SignatureNode; readonly around: readonly XmlElement[] }) | undefined;
 };
 
 /**
- * Reads a signature before anything is computed for it: over the whole document but itself, made with nothing but the
- * algorithms of these lists.
+ * Parses a signature before anything is computed for it: it must cover the whole document except itself, with the algorithms of these lists
+ * only.
  * @param signature directly below `root`.
  * @throws TrustListRefusal `malformed`, `algorithm`.
  */
@@ -51,14 +51,14 @@ export function parseSignatureForm(signature: SignatureNode, root: XmlElement): 
   if (whole === undefined || references.length > MAX_REFERENCES) {
     throw new TrustListRefusal('malformed', 'the signature is not over the whole document');
   }
-  const others = references.filter((reference) => reference !== whole);
+  const otherReferences = references.filter((reference) => reference !== whole);
   return {
     signedInfo,
     canonicalization: canonicalizationOf([only(signedInfo, 'CanonicalizationMethod')]),
     method,
     value: base64Of(only(signature, 'SignatureValue')),
     whole: { ...parseReference(whole, true), isDocument: attributeOf(whole.element, 'URI') === '' },
-    part: others.map((reference) => parsePart(reference, signature, root))[0],
+    part: otherReferences.map((reference) => parsePart(reference, signature, root))[0],
   };
 }
 
@@ -70,9 +70,9 @@ function isWhole({ element }: SignatureNode, root: XmlElement): boolean {
 
 function parsePart(reference: SignatureNode, signature: SignatureNode, root: XmlElement) {
   const uri = attributeOf(reference.element, 'URI') ?? '';
-  const named = [...walk(signature, [root])].filter(({ node }) => `#${attributeOf(node.element, 'Id')}` === uri);
-  const [part] = named;
-  if (!PLAIN_ID.test(uri) || part === undefined || named.length > 1) throw new TrustListRefusal('malformed', 'Reference');
+  const candidates = [...walk(signature, [root])].filter(({ node }) => `#${attributeOf(node.element, 'Id')}` === uri);
+  const [part] = candidates;
+  if (!PLAIN_ID.test(uri) || part === undefined || candidates.length > 1) throw new TrustListRefusal('malformed', 'Reference');
   return { ...parseReference(reference, false), ...part };
 }
 
@@ -81,12 +81,12 @@ function parseReference(reference: SignatureNode, isEnveloping: boolean): Signed
   const [list, ...more] = childrenOf(reference, 'Transforms');
   const steps = list === undefined ? [] : childrenOf(list, 'Transform');
   if (more.length > 0 || steps.length > MAX_TRANSFORMS || digest === undefined) throw new TrustListRefusal('malformed', 'Transforms');
-  const [first, ...rest] = steps;
-  const isEnveloped = isEnveloping && first !== undefined && attributeOf(first.element, 'Algorithm') === ENVELOPED;
-  // A signature that is itself part of what it is over cannot hold.
+  const [firstStep, ...otherSteps] = steps;
+  const isEnveloped = isEnveloping && firstStep !== undefined && attributeOf(firstStep.element, 'Algorithm') === ENVELOPED;
+  // A signature that is part of its own input cannot be valid.
   if (isEnveloping && !isEnveloped && steps.every(isCanonicalization)) throw new TrustListRefusal('malformed', 'Transforms');
   return {
-    canonicalization: canonicalizationOf(isEnveloped ? rest : steps),
+    canonicalization: canonicalizationOf(isEnveloped ? otherSteps : steps),
     digest,
     digestValue: base64Of(only(reference, 'DigestValue')),
   };
@@ -96,7 +96,7 @@ function isCanonicalization({ element }: SignatureNode): boolean {
   return CANONICAL.includes(attributeOf(element, 'Algorithm') ?? '');
 }
 
-/** Of several steps the exclusive one decides: it drops what the other one keeps, in either order. */
+/** Among several steps the exclusive one decides: it drops what the other one keeps, in either order. */
 function canonicalizationOf(steps: readonly SignatureNode[]): Canonicalization {
   for (const step of steps) assertAlgorithm(step, CANONICAL);
   const exclusive = steps.filter(({ element }) => attributeOf(element, 'Algorithm') === EXCLUSIVE);

@@ -2,13 +2,13 @@ import { tooLarge, type XmlElement, type XmlHandler } from './xml-parser.ts';
 
 export const DSIG = 'http://www.w3.org/2000/09/xmldsig#';
 
-/** An element of a signature, the only part of a list that is read as a tree before it is verified. */
+/** Element of a signature, the only part of a list that is read as a tree before it is verified. */
 export type SignatureNode = {
   readonly element: XmlElement;
   readonly children: (SignatureNode | string | { readonly target: string; readonly data: string })[];
 };
 
-/** A signature has some dozens; with time stamps and revocation data some hundreds. */
+/** A signature has some dozens of elements; with time stamps and revocation data some hundreds. */
 const MAX_ELEMENTS = 5_000;
 
 /** Collects the tree of one element from its events. */
@@ -62,7 +62,7 @@ export function elementsIn({ children }: SignatureNode): readonly SignatureNode[
   return children.filter((child) => typeof child === 'object' && 'element' in child);
 }
 
-/** The node itself and all elements in it, in the order of the document, with the elements around each. */
+/** Yields the node itself and all its elements in document order, with the elements around each. */
 export function* walk(
   node: SignatureNode,
   around: readonly XmlElement[] = [],
@@ -72,7 +72,6 @@ export function* walk(
   for (const child of elementsIn(node)) yield* walk(child, inside);
 }
 
-/** Text directly in a node. */
 export function textOf({ children }: SignatureNode): string {
   return children.filter((child) => typeof child === 'string').join('');
 }

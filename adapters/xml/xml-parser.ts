@@ -3,7 +3,7 @@ import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts
 export const XML_NAMESPACE = 'http://www.w3.org/XML/1998/namespace';
 
 export type XmlAttribute = {
-  /** As it stands in the document, with its prefix. */
+  /** Qualified name as in the document, with its prefix. */
   readonly name: string;
   readonly prefix: string;
   readonly local: string;
@@ -19,7 +19,7 @@ export type XmlElement = {
   readonly local: string;
   /** Empty for an element in no namespace. */
   readonly namespace: string;
-  /** Without namespace declarations. */
+  /** The attributes that declare no namespace. */
   readonly attributes: readonly XmlAttribute[];
   /** Prefix and URI of the namespaces that its start tag declares; `['', '']` removes the default namespace. */
   readonly declarations: readonly (readonly [string, string])[];
@@ -30,17 +30,17 @@ export type XmlElement = {
 /** Events of a document in the order of its text. Comments are left out. */
 export type XmlHandler = {
   start(element: XmlElement): void;
-  /** Text of an element may come in several parts of at most about 64 KiB. */
+  /** Text of an element, possibly in several parts of at most about 64 KiB. */
   text(text: string): void;
   end(element: XmlElement): void;
-  /** Also outside the root element. */
+  /** Called for instructions outside the root element, too. */
   instruction(target: string, data: string): void;
 };
 
-/** How much a document may cost to read. Reading holds no tree, so memory does not grow with these. */
+/** Limits of a document. Parsing builds no tree, so memory does not grow with these. */
 export type XmlLimits = { readonly bytes: number; readonly elements: number; readonly namespaces: number };
 
-/** Levels of elements. A list has two dozen. */
+/** Levels of elements; a list has two dozen. */
 const MAX_DEPTH = 40;
 /** Attributes and namespace declarations of one element; they are sorted for its canonical form. */
 const MAX_ATTRIBUTES = 250;
@@ -66,8 +66,8 @@ const MAX_REFERENCE = 24;
 type OpenElement = { readonly element: XmlElement; readonly hidden: readonly [string, string | undefined][] };
 
 /**
- * Parses well-formed XML 1.0 with namespaces, without document type, in one walk over the text.
- * @param text with line ends normalized.
+ * Parses well-formed XML 1.0 with namespaces and without document type, in one pass over the text.
+ * @param text with normalized line ends.
  * @throws TrustListRefusal `malformed`
  */
 export function parseXml(text: string, handler: XmlHandler, limits: XmlLimits): void {
@@ -105,12 +105,12 @@ class XmlParser {
 
   #characters(): void {
     const begin = this.#position;
-    const next = this.#text.indexOf('<', begin);
-    const end = next < 0 ? this.#text.length : next;
+    const nextTag = this.#text.indexOf('<', begin);
+    const end = nextTag < 0 ? this.#text.length : nextTag;
     if (this.#open.length === 0) {
-      for (let at = begin; at < end; at++) if (!isSpace(this.#text, at)) throw notWellFormed();
+      for (let position = begin; position < end; position++) if (!isSpace(this.#text, position)) throw notWellFormed();
     } else {
-      // Searches look at this run only: one that looks further on each time costs the square of the document.
+      // Searches are limited to this run: unlimited ones would take quadratic time.
       const run = this.#text.slice(begin, end);
       // XML 1.0 section 2.4
       if (run.includes(']]>')) throw notWellFormed();
@@ -134,12 +134,12 @@ class XmlParser {
       const end = text.indexOf(']]>', begin);
       if (end < 0) throw notWellFormed();
       const section = text.slice(begin, end);
-      const rest = emitAllButLast(section, 0, section.length, (part) => this.#handler.text(part));
-      if (rest < section.length) this.#handler.text(section.slice(rest));
+      const offset = emitAllButLast(section, 0, section.length, (part) => this.#handler.text(part));
+      if (offset < section.length) this.#handler.text(section.slice(offset));
       this.#position = end + 3;
       return;
     }
-    // Entities can make anything of a small text, and no list needs them.
+    // Entities can expand a small text without limit, and no list needs them.
     if (/^<!(?:DOCTYPE|ENTITY)/i.test(text.slice(this.#position, this.#position + 12))) {
       throw new TrustListRefusal('malformed', 'a document type');
     }
@@ -158,7 +158,7 @@ class XmlParser {
     const data = text.slice(this.#position, end).replace(/^[ \t\n]+/, '');
     this.#position = end + 2;
     if (target.toLowerCase() === 'xml') {
-      // The XML declaration; it is no instruction.
+      // The XML declaration is no instruction.
       if (begin !== 0 || target !== 'xml') throw notWellFormed();
       return;
     }
@@ -259,7 +259,7 @@ class XmlParser {
       const namespace = prefix === '' ? '' : this.#namespaceOf(prefix);
       attributes.push({ name: attribute, prefix, local, namespace, value });
     }
-    // Section 6.3: two prefixes of one namespace do not make two attributes of one name.
+    // Section 6.3: two prefixes of one namespace must not yield two attributes of one name.
     const prefixed = attributes.filter(({ prefix }) => prefix !== '');
     if (prefixed.length > 1) {
       const names = new Set(prefixed.map(({ namespace, local }) => `${namespace} ${local}`));
@@ -279,7 +279,7 @@ class XmlParser {
   #name(): string {
     const begin = this.#position;
     let end = begin;
-    // A regular expression that is given the whole text would recurse once for each character of a long name.
+    // A regular expression on the whole text would recurse once for each character of a long name.
     while (end < this.#text.length && isNamePart(this.#text.charCodeAt(end))) {
       if (++end - begin > MAX_NAME) throw tooLarge();
     }
@@ -309,19 +309,19 @@ function split(name: string): { readonly prefix: string; readonly local: string 
   return colon < 0 ? { prefix: '', local: name } : { prefix: name.slice(0, colon), local: name.slice(colon + 1) };
 }
 
-/** Letters, digits, `-`, `.`, `:`, `_`, and all that is not ASCII, which `NAME` looks at. */
+/** Letters, digits, `-`, `.`, `:`, `_`, and all non-ASCII characters, which `NAME` checks. */
 function isNamePart(code: number): boolean {
   if (code >= 0x80) return true;
   const isLetter = (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a);
   return isLetter || (code >= 0x2d && code <= 0x3a && code !== 0x2f) || code === 0x5f;
 }
 
-function isSpace(text: string, at: number): boolean {
-  const code = text.charCodeAt(at);
+function isSpace(text: string, position: number): boolean {
+  const code = text.charCodeAt(position);
   return code === 0x20 || code === 0x0a || code === 0x09;
 }
 
-/** Character data without its references, in parts of bounded size. */
+/** Resolves references in character data, in parts of bounded size. */
 function decode(text: string, emit: (part: string) => void): void {
   let from = 0;
   let pending = '';
@@ -347,11 +347,11 @@ function decode(text: string, emit: (part: string) => void): void {
   if (pending !== '') emit(pending);
 }
 
-/** @returns where the last part begins. */
+/** @returns the start of the last part. */
 function emitAllButLast(text: string, begin: number, end: number, emit: (part: string) => void): number {
   let from = begin;
   while (end - from > MAX_PART) {
-    // Both halves of a surrogate pair stay together: each part is encoded as UTF-8 by itself.
+    // Both halves of a surrogate pair stay together, because each part is encoded as UTF-8 by itself.
     const to = isHighSurrogate(text, from + MAX_PART - 1) ? from + MAX_PART - 1 : from + MAX_PART;
     emit(text.slice(from, to));
     from = to;
@@ -359,8 +359,8 @@ function emitAllButLast(text: string, begin: number, end: number, emit: (part: s
   return from;
 }
 
-function isHighSurrogate(text: string, at: number): boolean {
-  const code = text.charCodeAt(at);
+function isHighSurrogate(text: string, position: number): boolean {
+  const code = text.charCodeAt(position);
   return code >= 0xd800 && code <= 0xdbff;
 }
 

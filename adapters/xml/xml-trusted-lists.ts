@@ -10,13 +10,13 @@ import {
   TrustedListDigest,
   TrustedListReader,
 } from '../../domain/trust-lists/trusted-list.ts';
-import { CanonicalXml, type Surroundings } from './canonical-xml.ts';
+import { type AncestorContext, CanonicalXml } from './canonical-xml.ts';
 import { verifySignatureValue } from './signature-algorithms.ts';
 import { parseSignatureForm, type SignatureForm } from './signature-form.ts';
 import { isSignatureElement, replay, type SignatureNode, SignatureTree, textOf, walk } from './signature-node.ts';
 import { parseXml, tooLarge, type XmlAttribute, type XmlElement, type XmlHandler, type XmlLimits } from './xml-parser.ts';
 
-/** Twice the largest national list, which has 8 MB and a hundred thousand elements. */
+/** Twice the size of the largest national list, which has 8 MB and a hundred thousand elements. */
 export const MAX_XML_BYTES = 16_000_000;
 const LIMITS: XmlLimits = { bytes: MAX_XML_BYTES, elements: 600_000, namespaces: 20_000 };
 /** Characters directly in one element outside the signature. The longest in a list are certificates. */
@@ -28,9 +28,8 @@ const MAX_SIGNED_INFO = 256 * 1024;
 const MAX_CERTIFICATES = 10;
 
 /**
- * Verifies and reads trusted lists in XML by walking over the text several times, each time with the same parser: for the
- * signature and the limits, for the digest of the canonical form, and for the content. No tree of the document is built, so
- * memory is bounded by the size of the text.
+ * Verifies and reads trusted lists in XML in several passes over the text with the same parser: for the signature and the limits, for the
+ * digest of the canonical form, and for the content. No tree of the document is built, so memory is bounded by the size of the text.
  */
 export class XmlTrustedLists extends XmlTrustedListReader {
   readonly #limits: XmlLimits;
@@ -47,7 +46,7 @@ export class XmlTrustedLists extends XmlTrustedListReader {
     assertSigned(form, signature, root, signerKey(signature, signers, now));
     const documentHash = verifyDigests(form, text, { root, signature, limits: this.#limits });
     const content = new ContentReader({ children, texts }, now);
-    parseXml(text, new Without(signature.element, content), this.#limits);
+    parseXml(text, new OmittingHandler(signature.element, content), this.#limits);
     return { list: content.reader.finish(), documentHash, contentHash: content.digest.value() };
   }
 
@@ -69,30 +68,30 @@ function parseText(bytes: Uint8Array, limits: XmlLimits): string {
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** XML 1.0 section 2.11, on bytes: replacing millions of matches in a text takes ten times its size. */
+/** Normalizes line ends (XML 1.0 section 2.11) on bytes: replacing millions of matches in a text takes ten times its size. */
 function withLineFeeds(bytes: Uint8Array): Uint8Array {
   if (!bytes.includes(CR)) return bytes;
   const result = new Uint8Array(bytes.length);
   let length = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] as number;
-    if (byte === LF && bytes[at - 1] === CR) continue;
+  for (let position = 0; position < bytes.length; position++) {
+    const byte = bytes[position] as number;
+    if (byte === LF && bytes[position - 1] === CR) continue;
     result[length++] = byte === CR ? LF : byte;
   }
   return result.subarray(0, length);
 }
 
-type Scanned = {
+type ScannedList = {
   readonly root: XmlElement;
   readonly signature: SignatureNode;
-  /** Numbers of child elements, by the position of each element among all outside the signature. */
+  /** Numbers of child elements, by the index of each element among all outside the signature. */
   readonly children: Uint32Array;
-  /** Trimmed text of elements that have child elements beside it, by the same position. */
+  /** Trimmed text of elements that also have child elements, by the same index. */
   readonly texts: ReadonlyMap<number, string>;
 };
 
-/** @throws TrustListRefusal `malformed` for a document that has another form, or costs more to read than a list may. */
-function scan(text: string, limits: XmlLimits): Scanned {
+/** @throws TrustListRefusal `malformed` for a document of another structure, or one that exceeds the limits. */
+function scan(text: string, limits: XmlLimits): ScannedList {
   const scanner = new Scanner();
   parseXml(text, scanner, limits);
   const { root, signature, isMisplaced } = scanner;
@@ -151,7 +150,7 @@ class Scanner implements XmlHandler {
       return;
     }
     const open = this.#open.at(-1);
-    if (open !== undefined) open.text = joined(open.text, text);
+    if (open !== undefined) open.text = appendText(open.text, text);
   }
 
   end(): void {
@@ -171,14 +170,13 @@ class Scanner implements XmlHandler {
   }
 }
 
-/** Leading white space is dropped at once: it is most of what stands between elements. */
-function joined(text: string, more: string): string {
-  const added = text === '' ? more.trimStart() : more;
+/** Leading white space is dropped at once, because it is most of the text between elements. */
+function appendText(text: string, addition: string): string {
+  const added = text === '' ? addition.trimStart() : addition;
   if (text.length + added.length > MAX_TEXT) throw tooLarge();
   return text === '' ? added : text + added;
 }
 
-/** Certificates that the signature shows, DER in base64. */
 function certificatesIn(signature: SignatureNode): readonly string[] {
   const certificates: string[] = [];
   for (const { node } of walk(signature)) {
@@ -191,8 +189,8 @@ function certificatesIn(signature: SignatureNode): readonly string[] {
 
 /** @returns the key of the pinned signer whose certificate is in the signature. */
 function signerKey(signature: SignatureNode, signers: readonly string[], now: Date): KeyObject {
-  const shown = certificatesIn(signature);
-  const der = signers.find((signer) => shown.includes(signer));
+  const certificatesOfSignature = certificatesIn(signature);
+  const der = signers.find((signer) => certificatesOfSignature.includes(signer));
   const certificate = der === undefined ? undefined : parseCertificate(Buffer.from(der, 'base64'));
   if (certificate === undefined) throw new TrustListRefusal('untrusted_signer', 'none of the pinned ones');
   if (now < certificate.notBefore || now > certificate.notAfter) {
@@ -237,7 +235,7 @@ function verifyDigests(
     document.update(piece);
     digest?.update(piece);
   });
-  const handler = new Without(signature.element, canonical, whole.isDocument ? undefined : root);
+  const handler = new OmittingHandler(signature.element, canonical, whole.isDocument ? undefined : root);
   parseXml(text, handler, limits);
   canonical.finish();
   const documentHash = document.digest();
@@ -249,7 +247,7 @@ function assertEqual(digest: Buffer, expected: Buffer): void {
   if (digest.length !== expected.length || !timingSafeEqual(digest, expected)) throw new TrustListRefusal('signature');
 }
 
-function surroundingsOf(around: readonly XmlElement[]): Surroundings {
+function surroundingsOf(around: readonly XmlElement[]): AncestorContext {
   const namespaces = new Map<string, string>();
   const xmlAttributes = new Map<string, XmlAttribute>();
   for (const { declarations, attributes } of around) {
@@ -259,13 +257,13 @@ function surroundingsOf(around: readonly XmlElement[]): Surroundings {
   return { namespaces, xmlAttributes };
 }
 
-/** Passes on all events except those of one element, and the instructions outside the root element where it is given. */
-class Without implements XmlHandler {
+/** Passes on all events except those of one element, and except instructions outside the root element if that is given. */
+class OmittingHandler implements XmlHandler {
   readonly #offset: number;
   readonly #handler: XmlHandler;
   readonly #root: XmlElement | undefined;
   #depth = 0;
-  /** Depth of the element that is left out. */
+  /** Depth of the omitted element. */
   #omitted: number | undefined;
 
   constructor(element: XmlElement, handler: XmlHandler, root?: XmlElement) {
@@ -303,7 +301,7 @@ type OpenElement = {
   readonly attributes: ReadonlyMap<string, string>;
   text: string;
   isDigested: boolean;
-  /** Present in a part that is read. */
+  /** Child elements, only within a part that is read. */
   readonly children: ListElement[] | undefined;
 };
 
@@ -313,30 +311,30 @@ const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map();
 class ContentReader implements XmlHandler {
   readonly reader: TrustedListReader;
   readonly digest = new TrustedListDigest();
-  readonly #scanned: Pick<Scanned, 'children' | 'texts'>;
+  readonly #scanned: Pick<ScannedList, 'children' | 'texts'>;
   readonly #open: OpenElement[] = [];
   /** Local names below the root. */
   readonly #path: string[] = [];
   #count = 0;
-  /** Elements of the part that is being read. */
+  /** Number of elements of the current part. */
   #inPart = 0;
 
-  constructor(scanned: Pick<Scanned, 'children' | 'texts'>, now: Date) {
+  constructor(scanned: Pick<ScannedList, 'children' | 'texts'>, now: Date) {
     this.#scanned = scanned;
     this.reader = new TrustedListReader(now);
   }
 
-  start({ namespace, local: name, attributes: all }: XmlElement): void {
+  start({ namespace, local: name, attributes: allAttributes }: XmlElement): void {
     const parent = this.#open.at(-1);
     if (parent !== undefined) {
       this.#digestOnce(parent);
-      // Elements of other namespaces have no place among those that are read.
+      // Elements of other namespaces are never read.
       this.#path.push(namespace === TRUSTED_LIST_ROOT.namespace ? name : `{}${name}`);
       if (parent.children === undefined && isProvider(this.#path)) this.reader.beginProvider();
     }
     const isPart = parent?.children !== undefined || TrustedListReader.isPart(this.#path);
     if (isPart && ++this.#inPart > MAX_PART) throw tooLarge();
-    const plain = all.filter(({ prefix }) => prefix === '');
+    const plain = allAttributes.filter(({ prefix }) => prefix === '');
     const attributes = plain.length === 0 ? NO_ATTRIBUTES : new Map(plain.map(({ name: each, value }) => [each, value]));
     const position = this.#count++;
     this.#open.push({
@@ -352,7 +350,7 @@ class ContentReader implements XmlHandler {
 
   text(text: string): void {
     const open = this.#open.at(-1);
-    if (open !== undefined) open.text = joined(open.text, text);
+    if (open !== undefined) open.text = appendText(open.text, text);
   }
 
   end(): void {
@@ -366,17 +364,17 @@ class ContentReader implements XmlHandler {
       const parent = this.#open.at(-1)?.children;
       if (parent !== undefined) parent.push(element);
       else {
-        this.reader.take(element);
+        this.reader.addPart(element);
         this.#inPart = 0;
       }
     }
     this.#path.pop();
   }
 
-  /** Canonical XML keeps instructions; a list says nothing by them. */
+  /** Canonical XML keeps instructions, but they have no meaning in a list. */
   instruction(): void {}
 
-  /** An element counts before those in it, and with its whole text. */
+  /** Digests an element before its children, with its whole text. */
   #digestOnce(open: OpenElement): void {
     if (open.isDigested) return;
     open.isDigested = true;

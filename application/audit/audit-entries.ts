@@ -9,7 +9,6 @@ import { Store } from '../ports/store.ts';
 import { readableLog } from './readable-log.ts';
 
 const DEFAULT_LIMIT = 100;
-/** The number of an entry. */
 const CURSOR = /^[1-9]\d{0,14}$/;
 
 const time = z.iso
@@ -33,29 +32,29 @@ export type AuditLogQuery = z.infer<typeof AuditLogQuery>;
 
 export type AuditPage = {
   readonly entries: readonly AuditEntry[];
-  /** Where the next page begins; absent on the last one. */
+  /** Cursor of the next page; absent on the last one. */
   readonly next?: string;
 };
 
-/** What was changed, the newest first unless stated: in the caller's tenant, or in the service and every tenant. */
+/** Lists audit entries, newest first by default: of the caller's tenant, or of the service and any tenant. */
 export class ListAuditEntries extends needs({ store: Store }) {
-  /** @throws Failure `not_found`, `forbidden` as `readableLog` does. */
-  async execute(caller: Caller, wanted: AuditLogQuery): Promise<AuditPage> {
-    const query = queryOf(wanted);
+  /** @throws Failure `not_found`, `forbidden` as `readableLog`. */
+  async execute(caller: Caller, request: AuditLogQuery): Promise<AuditPage> {
+    const query = queryOf(request);
     const { store } = this.ports;
-    const scope = await readableLog(store, caller, wanted.tenant);
+    const scope = await readableLog(store, caller, request.tenant);
     const entries =
       scope === SERVICE_SCOPE
         ? await store.forService(({ audit }) => audit.list(query))
         : await store.forTenant(scope, ({ audit }) => audit.list(query));
-    const page = entries.slice(0, wanted.limit);
-    const last = page.at(-1);
-    if (last === undefined || entries.length === page.length) return { entries: page };
-    return { entries: page, next: String(last.sequence) };
+    const page = entries.slice(0, request.limit);
+    const lastEntry = page.at(-1);
+    if (lastEntry === undefined || entries.length === page.length) return { entries: page };
+    return { entries: page, next: String(lastEntry.sequence) };
   }
 }
 
-/** One entry more than a page tells whether there is another page. */
-function queryOf({ limit, cursor, sort, tenant: _tenant, ...wanted }: AuditLogQuery): AuditQuery {
-  return { ...defined({ ...wanted, after: cursor }), ascending: sort === 'asc', limit: limit + 1 };
+/** Queries one entry more than the page, to find out if there is another page. */
+function queryOf({ limit, cursor, sort, tenant: _tenant, ...filters }: AuditLogQuery): AuditQuery {
+  return { ...defined({ ...filters, after: cursor }), ascending: sort === 'asc', limit: limit + 1 };
 }

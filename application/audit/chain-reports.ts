@@ -1,48 +1,47 @@
 import type { AuditEntry } from '../../domain/audit/audit-entry.ts';
-import { type ChainFault, type Progress, START } from '../../domain/audit/verify-entries.ts';
+import { CHAIN_START, type ChainFault, type Progress } from '../../domain/audit/verify-entries.ts';
 
-/** An entry that a chain is known to have had. */
+/** An expected entry of a chain. */
 export type Anchor = Progress;
 
 export type ChainReport = {
   /** The tenant, or `SERVICE_SCOPE`. */
   readonly scope: string;
-  /** How far the chain is whole: its head, unless there is a fault. */
+  /** Progress of the verification: the head of the chain, unless there is a fault. */
   readonly end: Progress;
   readonly fault?: ChainFault;
-  /** What only an operator can judge, of a chain without a fault. */
+  /** A notice about a chain without fault that an operator has to judge. */
   readonly warning?: string;
 };
 
-/** How the chain of the service begins. */
 export type Beginning = {
-  /** Without entries there is nothing that other chains could be held against. */
+  /** An empty chain cannot be compared with other chains. */
   readonly isEmpty: boolean;
-  /** Tenants that may be there although no entry says who made them; any number where the chain does not say. */
+  /** Maximum number of tenants without an entry of their creation; infinite if the chain does not state it. */
   readonly olderTenants: number;
   readonly at?: Date;
 };
 
-/** A whole chain can still be another one than it was. @param until how far `page` was found whole. */
-export function lost(anchors: readonly Anchor[], page: readonly Progress[], until: Progress): ChainFault | undefined {
-  const other = page.find(({ sequence, hash }) =>
-    anchors.some((anchor) => sequence <= until.sequence && anchor.sequence === sequence && anchor.hash !== hash),
+/** A chain that is intact can still differ from the expected one. @param verifiedUntil progress of `page`. */
+export function findAnchorMismatch(anchors: readonly Anchor[], page: readonly Progress[], verifiedUntil: Progress): ChainFault | undefined {
+  const mismatch = page.find(({ sequence, hash }) =>
+    anchors.some((anchor) => sequence <= verifiedUntil.sequence && anchor.sequence === sequence && anchor.hash !== hash),
   );
-  if (other === undefined) return undefined;
-  const { sequence } = other;
+  if (mismatch === undefined) return undefined;
+  const { sequence } = mismatch;
   return { sequence, kind: 'unexpected', message: `entry ${sequence} is another one than was expected` };
 }
 
-export function short(anchors: readonly Anchor[], end: Progress): ChainFault | undefined {
-  const beyond = anchors.find(({ sequence }) => sequence > end.sequence);
-  if (beyond === undefined) return undefined;
+export function findTruncation(anchors: readonly Anchor[], end: Progress): ChainFault | undefined {
+  const missingAnchor = anchors.find(({ sequence }) => sequence > end.sequence);
+  if (missingAnchor === undefined) return undefined;
   const sequence = end.sequence + 1;
-  const message = `the chain ends with ${end.sequence}, but it has had an entry ${beyond.sequence}`;
+  const message = `the chain ends with ${end.sequence}, but it has had an entry ${missingAnchor.sequence}`;
   return { sequence, kind: 'truncated', message };
 }
 
-/** What somebody kept elsewhere of an entry that is kept here no longer says nothing about the rest. */
-export function withoutPruned(report: ChainReport, start: Progress, expected: Anchor | undefined): ChainReport {
+/** Adds a warning if the expected entry was pruned, since it proves nothing about the remaining entries. */
+export function withPruningWarning(report: ChainReport, start: Progress, expected: Anchor | undefined): ChainReport {
   if (expected === undefined || expected.sequence >= start.sequence) return report;
   const { sequence } = expected;
   const warning =
@@ -51,32 +50,32 @@ export function withoutPruned(report: ChainReport, start: Progress, expected: An
   return { ...report, warning };
 }
 
-export function warningOf({ olderTenants, at }: Beginning): string | undefined {
-  if (at === undefined || olderTenants === 0) return undefined;
-  const were = olderTenants === 1 ? 'was 1 tenant' : `were ${olderTenants} tenants`;
+export function warningOf({ olderTenants, at: readTime }: Beginning): string | undefined {
+  if (readTime === undefined || olderTenants === 0) return undefined;
+  const countText = olderTenants === 1 ? 'was 1 tenant' : `were ${olderTenants} tenants`;
   return (
-    `the log begins on ${at.toISOString()}, when there ${were} already. So it has to be where the service was updated ` +
+    `the log begins on ${readTime.toISOString()}, when there ${countText} already. So it has to be where the service was updated ` +
     'that day from a release without an audit log; otherwise somebody emptied the log before that'
   );
 }
 
-export function tenantGone(latest: AuditEntry | undefined): ChainFault {
-  const known = latest === undefined ? '' : `, which speaks of it last in entry ${latest.sequence}`;
-  const message = `there is no such tenant, and nobody removed it by the log of the service${known}`;
+export function tenantMissingFault(latest: AuditEntry | undefined): ChainFault {
+  const lastEntryNote = latest === undefined ? '' : `, which speaks of it last in entry ${latest.sequence}`;
+  const message = `there is no such tenant, and nobody removed it by the log of the service${lastEntryNote}`;
   return { sequence: 1, kind: 'removed', message };
 }
 
-export function unknownOrigin(): ChainFault {
+export function unknownOriginFault(): ChainFault {
   const message = 'there is such a tenant, but nobody made it by the log of the service, and that is not older';
   return { sequence: 1, kind: 'unexpected', message };
 }
 
-export function madeTwice({ sequence }: AuditEntry): ChainFault {
+export function createdTwiceFault({ sequence }: AuditEntry): ChainFault {
   const message = `the tenant was made again by entry ${sequence} of the log of the service, but was not removed before`;
   return { sequence: 1, kind: 'unexpected', message };
 }
 
-export function missing(scope: string, { sequence }: Anchor): ChainReport {
+export function missingChainReport(scope: string, { sequence }: Anchor): ChainReport {
   const message = `there is no such chain, but it has had an entry ${sequence}`;
-  return { scope, end: START, fault: { sequence: 1, kind: 'removed', message } };
+  return { scope, end: CHAIN_START, fault: { sequence: 1, kind: 'removed', message } };
 }

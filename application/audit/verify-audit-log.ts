@@ -1,59 +1,68 @@
 import { SERVICE_SCOPE } from '../../domain/audit/audit-entry.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
-import { type ChainFault, START } from '../../domain/audit/verify-entries.ts';
+import { CHAIN_START, type ChainFault } from '../../domain/audit/verify-entries.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Store } from '../ports/store.ts';
-import { type Anchor, type ChainReport, madeTwice, missing, tenantGone, unknownOrigin, warningOf } from './chain-reports.ts';
-import { BATCH, ChainWalk, type Progressed } from './chain-walk.ts';
+import {
+  type Anchor,
+  type ChainReport,
+  createdTwiceFault,
+  missingChainReport,
+  tenantMissingFault,
+  unknownOriginFault,
+  warningOf,
+} from './chain-reports.ts';
+import { BATCH, ChainVerifier, type ReportProgress } from './chain-verifier.ts';
 
 type Ports = { readonly store: Store; readonly macs: Macs };
 
-/** Walks the chains of the audit log and finds what was removed or altered. It may run beside the service. */
+/** Verifies the chains of the audit log. It may run while the service runs. */
 export class VerifyAuditLog {
   readonly #ports: Ports;
-  readonly #chains: ChainWalk;
+  readonly #chains: ChainVerifier;
 
   constructor(ports: Ports) {
     this.#ports = ports;
-    this.#chains = new ChainWalk(ports);
+    this.#chains = new ChainVerifier(ports);
   }
 
   /**
-   * @param anchors entries that somebody kept elsewhere, by their chain.
+   * @param anchors entries that an operator recorded elsewhere, by their chain.
    * @returns a report per chain, that of the service first.
    */
-  async *execute(anchors: ReadonlyMap<string, Anchor> = new Map(), onProgress: Progressed = () => {}): AsyncGenerator<ChainReport> {
-    const beginning = await this.#chains.beginning();
+  async *execute(anchors: ReadonlyMap<string, Anchor> = new Map(), onProgress: ReportProgress = () => {}): AsyncGenerator<ChainReport> {
+    const beginning = await this.#chains.readBeginning();
     const anchor = anchors.get(SERVICE_SCOPE);
     const report = await this.verify(SERVICE_SCOPE, anchor, onProgress);
     const warning = anchor === undefined ? warningOf(beginning) : undefined;
     yield report.fault === undefined && warning !== undefined ? { ...report, warning } : report;
-    const seen = new Set<string>([SERVICE_SCOPE]);
-    const next = (last: string) => this.#ports.store.forService(({ audit }) => audit.nextScope(last));
+    const verifiedScopes = new Set<string>([SERVICE_SCOPE]);
+    const nextScope = (previousScope: string) => this.#ports.store.forService(({ audit }) => audit.nextScope(previousScope));
     let older = 0;
-    for (let scope = await next(SERVICE_SCOPE); scope !== undefined; scope = await next(scope)) {
-      seen.add(scope);
-      const own = await this.verify(scope, anchors.get(scope), onProgress);
-      const origin = beginning.isEmpty || own.fault !== undefined ? 'known' : await this.#origin(scope);
+    for (let scope = await nextScope(SERVICE_SCOPE); scope !== undefined; scope = await nextScope(scope)) {
+      verifiedScopes.add(scope);
+      const tenantReport = await this.verify(scope, anchors.get(scope), onProgress);
+      const origin = beginning.isEmpty || tenantReport.fault !== undefined ? 'known' : await this.#origin(scope);
       if (origin === 'older') older++;
-      const fault = origin === 'older' && older > beginning.olderTenants ? unknownOrigin() : origin;
-      yield typeof fault === 'string' ? own : { ...own, fault };
+      const fault = origin === 'older' && older > beginning.olderTenants ? unknownOriginFault() : origin;
+      yield typeof fault === 'string' ? tenantReport : { ...tenantReport, fault };
     }
-    for await (const gone of this.#gone(seen)) {
-      seen.add(gone.scope);
-      yield gone;
+    for await (const missingReport of this.#findMissing(verifiedScopes)) {
+      verifiedScopes.add(missingReport.scope);
+      yield missingReport;
     }
-    for (const [gone, kept] of anchors) if (!seen.has(gone)) yield missing(gone, kept);
+    for (const [missingScope, expectedAnchor] of anchors)
+      if (!verifiedScopes.has(missingScope)) yield missingChainReport(missingScope, expectedAnchor);
   }
 
   /**
-   * Whether a tenant came into being as the chain of the service says. Asked again before it is a fault: somebody may be
-   * making or removing the tenant.
-   * @returns `older` where no entry says who made it, as with tenants that are older than the log.
+   * Checks the creation of a tenant against the chain of the service. Repeated before a fault is reported, since the tenant may be
+   * created or removed concurrently.
+   * @returns `older` if no entry records its creation, as for tenants that are older than the log.
    */
   async #origin(tenantId: TenantId): Promise<ChainFault | 'known' | 'older'> {
-    const first = await this.#originNow(tenantId);
-    return first === 'known' ? first : this.#originNow(tenantId);
+    const firstResult = await this.#originNow(tenantId);
+    return firstResult === 'known' ? firstResult : this.#originNow(tenantId);
   }
 
   async #originNow(id: TenantId): Promise<ChainFault | 'known' | 'older'> {
@@ -61,37 +70,37 @@ export class VerifyAuditLog {
     const tenant = await store.forService(({ tenants }) => tenants.find(id));
     const latest = await this.#chains.entryOf(id, {});
     const isRemoved = latest?.action === 'removed';
-    if (tenant === undefined) return isRemoved ? 'known' : tenantGone(latest);
+    if (tenant === undefined) return isRemoved ? 'known' : tenantMissingFault(latest);
     const creation = await this.#chains.entryOf(id, { action: 'created' });
     if (creation === undefined || isRemoved) {
-      const [own] = await store.forTenant(id, ({ audit }) => audit.list({ ascending: true, limit: 1 }));
-      const isOlder = !isRemoved && !(own?.action === 'created' && own.kind === 'tenant');
-      return isOlder ? 'older' : unknownOrigin();
+      const [firstEntry] = await store.forTenant(id, ({ audit }) => audit.list({ ascending: true, limit: 1 }));
+      const isOlder = !isRemoved && !(firstEntry?.action === 'created' && firstEntry.kind === 'tenant');
+      return isOlder ? 'older' : unknownOriginFault();
     }
-    const former = await this.#chains.entryOf(id, { after: creation.sequence });
-    return former === undefined || former.action === 'removed' ? 'known' : madeTwice(creation);
+    const previousEntry = await this.#chains.entryOf(id, { after: creation.sequence });
+    return previousEntry === undefined || previousEntry.action === 'removed' ? 'known' : createdTwiceFault(creation);
   }
 
-  /** Tenants that were made and not removed, and of which nothing is left. */
-  async *#gone(seen: ReadonlySet<string>): AsyncGenerator<ChainReport> {
+  /** Reports tenants that were created and not removed, and whose data are missing. */
+  async *#findMissing(verifiedScopes: ReadonlySet<string>): AsyncGenerator<ChainReport> {
     const { store } = this.#ports;
     const query = { kind: 'tenant', action: 'created', ascending: true, limit: BATCH } as const;
-    let after = 0;
+    let cursor = 0;
     for (;;) {
-      const page = await store.forService(({ audit }) => audit.list({ ...query, after }));
+      const page = await store.forService(({ audit }) => audit.list({ ...query, after: cursor }));
       for (const { target } of page) {
-        if (seen.has(target)) continue;
+        if (verifiedScopes.has(target)) continue;
         const origin = await this.#origin(target as TenantId);
-        if (typeof origin !== 'string') yield { scope: target, end: START, fault: origin };
+        if (typeof origin !== 'string') yield { scope: target, end: CHAIN_START, fault: origin };
       }
-      const last = page.at(-1);
-      if (last === undefined) return;
-      after = last.sequence;
+      const lastEntry = page.at(-1);
+      if (lastEntry === undefined) return;
+      cursor = lastEntry.sequence;
     }
   }
 
-  /** One chain, by itself and by what the chain of the service repeats of it. */
-  verify(scope: string, anchor?: Anchor, onProgress?: Progressed): Promise<ChainReport> {
-    return this.#chains.whole(scope, anchor, onProgress);
+  /** Verifies one chain, by itself and against the entries that the service's chain repeats. */
+  verify(scope: string, anchor?: Anchor, onProgress?: ReportProgress): Promise<ChainReport> {
+    return this.#chains.verifyWhole(scope, anchor, onProgress);
   }
 }

@@ -5,15 +5,15 @@ import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { Caller } from '../caller.ts';
 import { needs } from '../needs.ts';
-import { AuditCodes } from '../ports/audit-codes.ts';
+import { AuditMacs } from '../ports/audit-macs.ts';
 import { Store } from '../ports/store.ts';
 import { warningOf } from './chain-reports.ts';
-import { ChainWalk } from './chain-walk.ts';
+import { ChainVerifier } from './chain-verifier.ts';
 import { readableLog } from './readable-log.ts';
 
-/** Entries that one call verifies, so that none takes long. */
-export const PIECE = 2_000;
-/** How far the piece before was whole: number and hash of its last entry. */
+/** Limit of entries per call, so that none takes long. */
+export const PIECE_ENTRIES = 2_000;
+/** Progress of earlier pieces: number and hash of the last verified entry. */
 const CURSOR = /^([1-9]\d{0,14})\.([A-Za-z0-9_.-]{1,200})$/;
 
 export const VerificationQuery = z.object({
@@ -27,11 +27,10 @@ export const VerificationQuery = z.object({
 export type VerificationQuery = z.infer<typeof VerificationQuery>;
 
 export type Verification = {
-  /** `unfinished`: whole so far, and there is more. */
+  /** `unfinished`: intact so far, and there is more. */
   readonly status: 'whole' | 'broken' | 'unfinished';
-  /** The last entry up to which the chain is whole. */
   readonly verified: number;
-  /** Of the newest entry, as the head of the chain says. */
+  /** Sequence of the newest entry according to the head of the chain. */
   readonly length: number;
   readonly fault?: ChainFault;
   readonly warning?: string;
@@ -39,21 +38,21 @@ export type Verification = {
 };
 
 /**
- * Verifies one chain of the audit log piece by piece, as `npm run audit:verify` does with all of them at once. What the database
- * alone cannot show (docs/audit.md), and whether whole chains are gone, is found by the command only.
+ * Verifies one chain of the audit log piece by piece, as `npm run audit:verify` does with all of them at once. Only the command finds
+ * missing chains, and what the database alone cannot show (docs/audit.md).
  */
-export class VerifyChain extends needs({ store: Store, auditCodes: AuditCodes }) {
-  /** @throws Failure `not_found`, `forbidden` as `readableLog` does; `invalid_input` for a cursor of no form; a made-up one finds the log `broken`. */
+export class VerifyChain extends needs({ store: Store, auditMacs: AuditMacs }) {
+  /** @throws Failure `not_found`, `forbidden` as `readableLog`; `invalid_input` for a malformed cursor. A forged one gives `broken`. */
   async execute(caller: Caller, { tenant, cursor }: VerificationQuery): Promise<Verification> {
-    const { store, auditCodes } = this.ports;
-    const after = cursor === undefined ? undefined : parseCursor(cursor);
+    const { store, auditMacs } = this.ports;
+    const progress = cursor === undefined ? undefined : parseCursor(cursor);
     const scope = await readableLog(store, caller, tenant);
-    const chains = new ChainWalk({ store, macs: auditCodes.macs });
-    const { end, fault, isOver, length, ...report } = await chains.piece(scope, after, PIECE);
+    const chains = new ChainVerifier({ store, macs: auditMacs.macs });
+    const { end, fault, isOver, length, ...report } = await chains.verifyPiece(scope, progress, PIECE_ENTRIES);
     const common = { verified: end.sequence, length };
     if (fault !== undefined) return { ...common, status: 'broken', fault };
     if (!isOver) return { ...common, status: 'unfinished', next: `${end.sequence}.${end.hash}` };
-    const warning = scope === SERVICE_SCOPE ? warningOf(await chains.beginning()) : report.warning;
+    const warning = scope === SERVICE_SCOPE ? warningOf(await chains.readBeginning()) : report.warning;
     return { ...common, status: 'whole', ...defined({ warning }) };
   }
 }

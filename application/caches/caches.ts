@@ -5,19 +5,18 @@ import { needs } from '../needs.ts';
 import { type CachedLists, EventBus } from '../ports/event-bus.ts';
 import { Store } from '../ports/store.ts';
 import { RemoteStatusLists } from '../status-lists/remote-status-lists.ts';
-import { changeOwn } from '../transactions/own-changes.ts';
+import { changeTenant } from '../transactions/tenant-changes.ts';
 import type { FetchedListStats } from '../trust-lists/fetched-lists.ts';
 import { TrustLists } from '../trust-lists/remote-trust-lists.ts';
 
 export type CacheStats = Readonly<Record<'trustLists' | 'statusLists' | 'revocationLists', FetchedListStats>> & {
-  /** Status lists that issued credentials follow, those that fail first. */
+  /** Status lists that issued credentials follow, failing ones first. */
   readonly followedLists: readonly FollowedList[];
 };
 
-/** Lists that are shown of those that credentials follow. */
 const MAX_FOLLOWED = 200;
 
-/** What this process keeps of the lists that the tenant relies on. */
+/** Statistics of the lists that this process caches for the tenant. */
 export class GetCacheStats extends needs({
   trustLists: TrustLists,
   remoteStatusLists: RemoteStatusLists,
@@ -35,11 +34,11 @@ export class GetCacheStats extends needs({
   }
 }
 
-/** Drops copies of lists, so that the next check fetches them anew: for when somebody was taken off one just now. */
+/** Drops cached lists, so that the next check fetches them: used after an entry was removed from a list. */
 export class ClearCaches extends needs({ store: Store, eventBus: EventBus }) {
   /**
-   * Everything that keeps copies listens, in every process that the event bus reaches.
-   * @param releases also forgets how new the trust lists were: after an operator began its numbers anew.
+   * All caches in every process that the event bus reaches are notified.
+   * @param releases also forgets the highest list version: used after an operator restarted the numbering.
    */
   async execute(
     caller: TenantCaller,
@@ -49,13 +48,13 @@ export class ClearCaches extends needs({ store: Store, eventBus: EventBus }) {
     const { store, eventBus } = this.ports;
     const { tenantId } = caller;
     const change = { action: 'cleared', kind: 'cache', target: lists.join(' '), changes: [] } as const;
-    await changeOwn(store, caller, async ({ audit, seenReleases }) => {
+    await changeTenant(store, caller, async ({ audit, seenReleases }) => {
       audit.note(change);
       if (releases) await seenReleases.removeAll();
     });
     if (lists.includes('trust-lists')) {
-      const kept = store.lists(tenantId);
-      await (releases ? kept.dropCopies() : kept.distrustCopies());
+      const tenantLists = store.lists(tenantId);
+      await (releases ? tenantLists.dropCopies() : tenantLists.distrustCopies());
     }
     for (const list of lists) eventBus.publish({ type: 'cache', tenantId, lists: list });
   }

@@ -1,7 +1,7 @@
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { SERVING } from '../../domain/tenants/tenant.ts';
-import type { Caller, Listener, RememberedCaller, ServiceCaller, TenantCaller } from '../caller.ts';
+import type { CachedCaller, Caller, Listener, ServiceCaller, TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { AccessTokens, type VerifiedAccess } from '../ports/access-tokens.ts';
 import { Clock } from '../ports/clock.ts';
@@ -9,7 +9,7 @@ import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
-import { sinceOfRoot } from './issue-access-token.ts';
+import { rootClientSince } from './issue-access-token.ts';
 import { type NoRights, rightsOf } from './rights.ts';
 
 const NO_RIGHTS: Readonly<Record<NoRights, string>> = {
@@ -18,10 +18,10 @@ const NO_RIGHTS: Readonly<Record<NoRights, string>> = {
   gone: 'the client of this token does not exist any more',
 };
 
-/** Makes a request of a tenant wait until it is its turn; nothing where that is now. */
-export type Turn = (tenantId: string) => Promise<void> | undefined;
+/** Delays a request until its tenant may use the database; undefined if it may now. */
+export type AwaitTurn = (tenantId: string) => Promise<void> | undefined;
 
-/** Turns an access token into a caller with the rights of this moment. */
+/** Turns an access token into a caller with its current rights. */
 export class AuthenticateClient extends needs({
   accessTokens: AccessTokens,
   store: Store,
@@ -30,72 +30,72 @@ export class AuthenticateClient extends needs({
   clock: Clock,
 }) {
   /**
-   * @param turn goes before the database is read; may make this wait, so that tenants share it.
-   * @throws Failure `unauthenticated` for a bad token, or one whose client or tenant is gone; `forbidden` for a
+   * @param turn is awaited before the database is read, so that tenants share it fairly.
+   * @throws Failure `unauthenticated` for an invalid token, or one of a removed client or tenant; `forbidden` for a
    *   suspended tenant.
    */
-  async execute(token: string | undefined, turn?: Turn): Promise<Listener | ServiceCaller> {
+  async execute(token: string | undefined, turn?: AwaitTurn): Promise<Listener | ServiceCaller> {
     const access = await this.#verify(token);
-    return 'tenantId' in access ? access : this.#callerOf(access, await this.#stored(access, turn));
+    return 'tenantId' in access ? access : this.#callerOf(access, await this.#readTenant(access, turn));
   }
 
   /**
-   * As this process knew the tenant last, where it knows it; a refusal is judged by what is stored.
+   * Uses the cached state of the tenant; a rejection is verified with the stored one.
    * @param admit throws for a caller that may not call here.
-   * @param turn as of `execute`.
-   * @throws Failure as `execute`, and what `admit` throws.
+   * @param turn as in `execute`.
+   * @throws Failure as `execute`, and the failures of `admit`.
    */
-  async remembered(token: string | undefined, admit: (caller: Caller) => void, turn?: Turn): Promise<RememberedCaller | ServiceCaller> {
+  async executeCached(token: string | undefined, admit: (caller: Caller) => void, turn?: AwaitTurn): Promise<CachedCaller | ServiceCaller> {
     const access = await this.#verify(token);
     if ('tenantId' in access) {
       admit(access);
       return access;
     }
-    const again = async (configured: TenantConfiguration) => {
-      const caller = await this.#callerOf(access, configured);
+    const reauthorize = async (tenant: TenantConfiguration) => {
+      const caller = await this.#callerOf(access, tenant);
       admit(caller);
       return caller;
     };
-    const { configured, ...rest } = await this.#admitted(access, again, turn);
-    return { ...rest, remembered: configured, again };
+    const { tenant, ...callerFields } = await this.#authorizeCached(access, reauthorize, turn);
+    return { ...callerFields, cachedTenant: tenant, reauthorize };
   }
 
-  async #admitted(
+  async #authorizeCached(
     access: VerifiedAccess,
-    judge: (configured: TenantConfiguration) => Promise<TenantCaller>,
-    turn: Turn | undefined,
+    authorize: (tenant: TenantConfiguration) => Promise<TenantCaller>,
+    turn: AwaitTurn | undefined,
   ): Promise<TenantCaller> {
     const latest = this.ports.tenantConfigurations.latest(access.subject as TenantId);
-    if (latest === undefined) return judge(await this.#stored(access, turn));
+    if (latest === undefined) return authorize(await this.#readTenant(access, turn));
     try {
-      return await judge(latest);
+      return await authorize(latest);
     } catch (error) {
-      const stored = await this.#stored(access, turn);
-      if (latest.isWholly(stored.state)) throw error;
-      return judge(stored);
+      const storedTenant = await this.#readTenant(access, turn);
+      if (latest.isUpToDate(storedTenant.state)) throw error;
+      return authorize(storedTenant);
     }
   }
 
-  async #stored({ subject }: VerifiedAccess, turn: Turn | undefined): Promise<TenantConfiguration> {
+  async #readTenant({ subject }: VerifiedAccess, turn: AwaitTurn | undefined): Promise<TenantConfiguration> {
     const { store, tenantConfigurations } = this.ports;
     await turn?.(subject);
-    return tenantConfigurations.ofCaller(await store.read(subject as TenantId).state());
+    return tenantConfigurations.admitClient(await store.read(subject as TenantId).state());
   }
 
-  async #callerOf(access: VerifiedAccess, configured: TenantConfiguration): Promise<Listener> {
-    if (configured.state.status !== SERVING) throw new Failure('forbidden', 'the tenant is suspended');
-    const rights = await rightsOf(access, configured, this.ports.clock.now());
+  async #callerOf(access: VerifiedAccess, tenant: TenantConfiguration): Promise<Listener> {
+    if (tenant.state.status !== SERVING) throw new Failure('forbidden', 'the tenant is suspended');
+    const rights = await rightsOf(access, tenant, this.ports.clock.now());
     if (typeof rights === 'string') throw new Failure('unauthenticated', NO_RIGHTS[rights]);
     const { clientId } = access;
-    return { tenantId: configured.tenantId, clientId, ...personOf(access), configured, access, ...rights };
+    return { tenantId: tenant.tenantId, clientId, ...personOf(access), tenant, access, ...rights };
   }
 
-  /** @returns what the token says, or the caller itself when it manages tenants. */
+  /** @returns the claims of the token, or the caller itself when it manages tenants. */
   async #verify(token: string | undefined): Promise<VerifiedAccess | ServiceCaller> {
     const { accessTokens, settings } = this.ports;
     if (token === undefined) throw new Failure('unauthenticated', 'an access token is needed: Authorization: Bearer …');
     const verified = accessTokens.verify(token);
-    // Our own tokens are judged at once; waiting for them would cost a turn of the event loop.
+    // Tokens of this service are verified synchronously; awaiting them would cost a turn of the event loop.
     const claims = verified instanceof Promise ? await verified : verified;
     if (claims === undefined) {
       throw new Failure(
@@ -112,10 +112,10 @@ function personOf(access: VerifiedAccess): { readonly person?: string } {
   return access.isExternal && access.person !== undefined ? { person: access.person } : {};
 }
 
-/** An account without a tenant names itself in place of one. */
+/** The token of an account without a tenant has the client id as its subject. */
 function managesTenants(access: VerifiedAccess, settings: ServiceSettings) {
   const { subject, clientId, roles } = access;
   if (subject !== clientId) return false;
   if (access.isExternal) return roles.includes('tenants:manage');
-  return clientId === settings.rootClient.clientId && access.clientSince === sinceOfRoot(settings);
+  return clientId === settings.rootClient.clientId && access.clientSince === rootClientSince(settings);
 }

@@ -8,44 +8,44 @@ import { Random } from '../ports/random.ts';
 import { Secrets } from '../ports/secrets.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { changeOwn } from '../transactions/own-changes.ts';
+import { changeTenant } from '../transactions/tenant-changes.ts';
 import { assertMayHoldSecret } from './restrictions.ts';
 
-export const MAKING_SECRETS = { secrets: Secrets, random: Random, cipher: Cipher, clock: Clock };
+export const SECRET_CREATION_PORTS = { secrets: Secrets, random: Random, cipher: Cipher, clock: Clock };
 
-type Made = 'secretHash' | 'secretRevision' | 'formerSecretUntil' | 'pickUp' | 'version' | 'createdAt' | 'updatedAt';
-type NewClient = Omit<Client, Made>;
+type GeneratedField = 'secretHash' | 'secretRevision' | 'formerSecretUntil' | 'pickUp' | 'version' | 'createdAt' | 'updatedAt';
+type NewClient = Omit<Client, GeneratedField>;
 
 /**
- * A client that comes into being. Its secret, the given one or one of 256 bits, waits to be picked up.
- * @param role of the administrator who makes it; only that role may fetch the secret.
+ * Creates a client. Its secret, the given one or one of 256 bits, waits to be picked up.
+ * @param role of the administrator who creates it; only that role may fetch the secret.
  */
-export async function makeClient(
-  ports: PortsOf<typeof MAKING_SECRETS>,
-  own: NewClient,
+export async function createClient(
+  ports: PortsOf<typeof SECRET_CREATION_PORTS>,
+  clientFields: NewClient,
   role: SecretPickUp['role'],
-  given?: string,
+  givenSecret?: string,
 ): Promise<{ readonly client: Client; readonly secret: string }> {
-  const secret = given ?? ports.random.token(256);
+  const secret = givenSecret ?? ports.random.token(256);
   const secretHash = await ports.secrets.hash(secret);
   const now = ports.clock.now();
   const expiresAt = new Date(now.getTime() + PICK_UP_MINUTES * 60_000);
-  const sealedSecret = ports.cipher.seal(secret, pickUpPlace(own.clientId));
+  const sealedSecret = ports.cipher.seal(secret, pickUpContext(clientFields.clientId));
   const pickUp = { sealedSecret, role, expiresAt };
-  const roles = [...new Set(own.roles)];
-  const first = { secretRevision: 0, formerSecretUntil: null, version: 1, createdAt: now, updatedAt: now };
-  const client = { ...own, ...first, roles, secretHash, pickUp };
+  const roles = [...new Set(clientFields.roles)];
+  const initialState = { secretRevision: 0, formerSecretUntil: null, version: 1, createdAt: now, updatedAt: now };
+  const client = { ...clientFields, ...initialState, roles, secretHash, pickUp };
   return { client, secret };
 }
 
-/** Where a waiting secret is sealed: copied to another client it does not open. */
-function pickUpPlace(clientId: string): string {
+/** Sealing context of a waiting secret: copied to another client it does not decrypt. */
+function pickUpContext(clientId: string): string {
   return `clients/pick_up/${clientId}`;
 }
 
 /**
- * A client that the caller may administer: of its own tenant, or any for an account that manages tenants.
- * @throws Failure `not_found`, alike for an unknown client and one of another tenant.
+ * Reads a client that the caller may administer: of its own tenant, or any for an account that manages tenants.
+ * @throws Failure `not_found` for an unknown client and for one of another tenant.
  */
 export async function readClientFor(store: Store, caller: Caller, clientId: string): Promise<Client> {
   if (caller.tenantId !== null) return store.forTenant(caller.tenantId, ({ clients }) => clients.get(clientId));
@@ -54,45 +54,45 @@ export async function readClientFor(store: Store, caller: Caller, clientId: stri
   return client;
 }
 
-/** @throws Failure `conflict` when somebody changed the client since it was read. */
+/** @throws Failure `conflict` when the client was changed since it was read. */
 async function saveClientFor(store: Store, caller: Caller, client: Client): Promise<Client> {
   return caller.tenantId === null
     ? store.forService(({ clients }) => clients.save(client), { by: caller })
-    : changeOwn(store, caller, ({ clients }) => clients.save(client));
+    : changeTenant(store, caller, ({ clients }) => clients.save(client));
 }
 
-/** How often an erasure is tried anew when the client was changed meanwhile. */
-const ATTEMPTS = 5;
+/** Limit of retries after concurrent changes of the client. */
+const MAX_ATTEMPTS = 5;
 
-/** Hands a new client's secret over once. One who comes second, or too late, has to rotate it. */
+/** Returns a new client's secret once. A second or late caller has to rotate it. */
 export class PickUpSecret extends needs({ store: Store, clock: Clock, cipher: Cipher }) {
-  /** @throws Failure `not_found`, `gone`, or `forbidden` when another role made the secret. */
+  /** @throws Failure `not_found`, `gone`, or `forbidden` when another role created the secret. */
   async execute(caller: Caller, clientId: string): Promise<string> {
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const secret = await this.#take(caller, clientId);
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      const secret = await this.#fetch(caller, clientId);
       if (secret !== undefined) return secret;
     }
     throw new Failure('conflict', 'the client is being changed; try again');
   }
 
-  /** @returns undefined when somebody changed the client between reading and erasing. */
-  async #take(caller: Caller, clientId: string): Promise<string | undefined> {
+  /** @returns undefined when the client was changed between reading and erasing. */
+  async #fetch(caller: Caller, clientId: string): Promise<string | undefined> {
     const { store, clock, cipher } = this.ports;
     const client = await readClientFor(store, caller, clientId);
     assertMayHoldSecret(caller, client);
     const { pickUp } = client;
-    if (pickUp === null) throw gone();
+    if (pickUp === null) throw secretGoneError();
     if (!caller.roles.includes(pickUp.role)) {
       throw new Failure('forbidden', `only an administrator with ${pickUp.role} can fetch this secret`);
     }
     const expired = pickUp.expiresAt <= clock.now();
-    const secret = expired ? '' : cipher.open(pickUp.sealedSecret, pickUpPlace(clientId)).toString('utf8');
+    const secret = expired ? '' : cipher.open(pickUp.sealedSecret, pickUpContext(clientId)).toString('utf8');
     if (!(await this.#erase(caller, client))) return undefined;
-    if (expired) throw gone();
+    if (expired) throw secretGoneError();
     return secret;
   }
 
-  /** The version decides between two that come at once: the loser reads again and finds nothing. */
+  /** The version decides between concurrent calls: the loser reads again and finds nothing. */
   async #erase(caller: Caller, client: Client): Promise<boolean> {
     try {
       await saveClientFor(this.ports.store, caller, { ...client, pickUp: null });
@@ -104,13 +104,13 @@ export class PickUpSecret extends needs({ store: Store, clock: Clock, cipher: Ci
   }
 }
 
-function gone(): Failure {
+function secretGoneError(): Failure {
   return new Failure('gone', 'there is no secret to fetch (any more); rotate it to get a new one');
 }
 
 /**
- * Replaces a client's secret. The new one is told here and nowhere else; an older one that waits is erased, and access
- * tokens that were had with it end.
+ * Replaces a client's secret. The new one is returned only here; an older one that waits is erased, and access
+ * tokens that were obtained with it become invalid.
  */
 export class RotateSecret extends needs({
   store: Store,
@@ -120,12 +120,12 @@ export class RotateSecret extends needs({
   settings: ServiceSettings,
 }) {
   /**
-   * @param graceSeconds for which access tokens go on to count that are out already.
+   * @param graceSeconds for which existing access tokens remain valid.
    * @returns the new secret, 256 bits in base64url. @throws Failure `not_found`, `forbidden`.
    */
   async execute(caller: Caller, clientId: string, graceSeconds = 0): Promise<string> {
     const { store, clock, random, secrets, settings } = this.ports;
-    // Tenants are not told of a client that is none of theirs.
+    // Tenants get no details about a client of another tenant.
     if (caller.tenantId === null && clientId === settings.rootClient.clientId)
       throw new Failure(
         'not_found',
@@ -134,7 +134,7 @@ export class RotateSecret extends needs({
     assertMayHoldSecret(caller, await readClientFor(store, caller, clientId));
     const secret = random.token(256);
     const secretHash = await secrets.hash(secret);
-    // Read again: hashing takes long enough for somebody else to change the client.
+    // Read again: the client may have been changed during the slow hash.
     const client = await readClientFor(store, caller, clientId);
     assertMayHoldSecret(caller, client);
     await saveClientFor(store, caller, withSecret(client, secretHash, clock.now(), graceSeconds));

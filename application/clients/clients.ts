@@ -5,13 +5,12 @@ import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { changeOwn } from '../transactions/own-changes.ts';
-import { MAKING_SECRETS, makeClient, readClientFor } from './client-secrets.ts';
-import { assertFreeName, assertOwnName } from './free-name.ts';
+import { changeTenant } from '../transactions/tenant-changes.ts';
+import { assertIdNotReserved, assertNotAdministratorId } from './client-ids.ts';
+import { createClient, readClientFor, SECRET_CREATION_PORTS } from './client-secrets.ts';
 import { assertMayChange, assertMayHoldSecret, assertWithinOwnRestrictions } from './restrictions.ts';
 import { type WrittenClient, withUnknownNames } from './unknown-configurations.ts';
 
-/** The clients of the caller's tenant, in order of their ids. */
 export class ListClients extends needs({ store: Store }) {
   async execute({ tenantId }: TenantCaller): Promise<Client[]> {
     return this.ports.store.forTenant(tenantId, ({ clients }) => clients.list());
@@ -25,50 +24,50 @@ export class GetClient extends needs({ store: Store }) {
   }
 }
 
-/** Makes a client of the caller's tenant. Its secret, given or generated, waits to be picked up once. */
-export class CreateClient extends needs({ ...MAKING_SECRETS, store: Store, settings: ServiceSettings }) {
+/** Creates a client of the caller's tenant. Its secret, given or generated, waits to be picked up once. */
+export class CreateClient extends needs({ ...SECRET_CREATION_PORTS, store: Store, settings: ServiceSettings }) {
   /**
-   * @throws Failure `conflict` when the id is taken, `invalid_input` when it is kept for an administrator, `forbidden`
+   * @throws Failure `conflict` when the id is taken, `invalid_input` when it is reserved for an administrator, `forbidden`
    *   for roles that the caller lacks.
    */
-  async execute(caller: TenantCaller, wanted: ClientCreation): Promise<WrittenClient> {
+  async execute(caller: TenantCaller, creation: ClientCreation): Promise<WrittenClient> {
     const { tenantId } = caller;
-    const { clientId, secret, roles, description = null } = wanted;
-    const { allowedPresentationConfigs = null, allowedIssuanceConfigs = null } = wanted;
+    const { clientId, secret, roles, description = null } = creation;
+    const { allowedPresentationConfigs = null, allowedIssuanceConfigs = null } = creation;
     assertMayGrant(roles, caller.roles);
-    const allowed = { allowedPresentationConfigs, allowedIssuanceConfigs };
-    assertWithinOwnRestrictions(caller, allowed);
-    assertFreeName(this.ports.settings, clientId);
-    assertOwnName(tenantId, clientId);
-    const own = { clientId, tenantId, roles, description, ...allowed };
-    const { client } = await makeClient(this.ports, own, 'clients:manage', secret);
-    await changeOwn(this.ports.store, caller, ({ clients }) => clients.add(client));
-    return withUnknownNames(caller.configured, client);
+    const restrictions = { allowedPresentationConfigs, allowedIssuanceConfigs };
+    assertWithinOwnRestrictions(caller, restrictions);
+    assertIdNotReserved(this.ports.settings, clientId);
+    assertNotAdministratorId(tenantId, clientId);
+    const clientFields = { clientId, tenantId, roles, description, ...restrictions };
+    const { client } = await createClient(this.ports, clientFields, 'clients:manage', secret);
+    await changeTenant(this.ports.store, caller, ({ clients }) => clients.add(client));
+    return withUnknownNames(caller.tenant, client);
   }
 }
 
-/** Changes roles, description and restrictions. What is left out stays; the client's rights change at once. */
+/** Changes roles, description and restrictions. Absent properties are kept; the client's rights change at once. */
 export class UpdateClient extends needs({ store: Store, clock: Clock }) {
   /** @throws Failure `not_found`, or `forbidden` for a client that has, or would get, more than the caller has. */
-  async execute(caller: TenantCaller, clientId: string, wanted: ClientUpdate): Promise<WrittenClient> {
+  async execute(caller: TenantCaller, clientId: string, update: ClientUpdate): Promise<WrittenClient> {
     const { store, clock } = this.ports;
-    assertWithinOwnRestrictions(caller, defined(wanted));
-    const saved = await changeOwn(store, caller, async ({ clients }) => {
+    assertWithinOwnRestrictions(caller, defined(update));
+    const saved = await changeTenant(store, caller, async ({ clients }) => {
       const client = await clients.get(clientId);
-      const roles = [...new Set(wanted.roles)];
-      const changed: Client = { ...client, ...defined(wanted), roles, updatedAt: clock.now() };
-      assertMayChange(caller, client, changed);
-      return clients.save(changed);
+      const roles = [...new Set(update.roles)];
+      const updatedClient: Client = { ...client, ...defined(update), roles, updatedAt: clock.now() };
+      assertMayChange(caller, client, updatedClient);
+      return clients.save(updatedClient);
     });
-    return withUnknownNames(caller.configured, saved);
+    return withUnknownNames(caller.tenant, saved);
   }
 }
 
-/** Removes a client of the caller's tenant; its access tokens end with it. */
+/** Removes a client of the caller's tenant; its access tokens become invalid. */
 export class DeleteClient extends needs({ store: Store }) {
   /** @throws Failure `not_found`, or `forbidden` for a client with rights that the caller lacks. */
   async execute(caller: TenantCaller, clientId: string): Promise<void> {
-    await changeOwn(this.ports.store, caller, async ({ clients }) => {
+    await changeTenant(this.ports.store, caller, async ({ clients }) => {
       assertMayHoldSecret(caller, await clients.get(clientId));
       await clients.remove(clientId);
     });

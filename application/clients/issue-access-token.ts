@@ -19,58 +19,57 @@ export class IssueAccessToken extends needs({
   clock: Clock,
 }) {
   /**
-   * @throws Failure `unauthorized_client` where an external provider issues tokens; `invalid_client`, alike for an unknown client, a wrong secret and a suspended tenant;
-   *   `too_many_requests` when too many attempts on this name are under way.
+   * @throws Failure `unauthorized_client` if an external provider issues tokens; `invalid_client` for an unknown client, a wrong secret
+   *   and a suspended tenant; `too_many_requests` when too many attempts on this id are under way.
    */
   async execute(clientId: string, secret: string): Promise<{ token: string; expiresInSeconds: number }> {
     const { accessTokens, secrets, store, settings, log, clock } = this.ports;
-    const { issuedElsewhere } = accessTokens;
-    if (issuedElsewhere !== undefined) {
-      throw new Failure('unauthorized_client', `access tokens come from ${issuedElsewhere}, not from here`);
+    const { externalIssuer } = accessTokens;
+    if (externalIssuer !== undefined) {
+      throw new Failure('unauthorized_client', `access tokens come from ${externalIssuer}, not from here`);
     }
-    const refused = new Failure('invalid_client', { message: 'unknown client or wrong secret', basic: true });
+    const invalidClientError = new Failure('invalid_client', { message: 'unknown client or wrong secret', basic: true });
     if (clientId === settings.rootClient.clientId) {
       log.note({ clientId });
       if (!equal(secret, settings.rootClient.secret)) {
-        // As long as for any other name, which this is for a stranger.
+        // Takes as long as for any other id, so that the id is not revealed.
         await secrets.verify(secret, '', clientId);
-        throw refused;
+        throw invalidClientError;
       }
-      return accessTokens.issue(rootAccess(settings));
+      return accessTokens.issue(rootAccessClaims(settings));
     }
     const client = await store.forService(async ({ clients, tenants }) => {
-      const found = await clients.find(clientId);
-      if (found === undefined || found.tenantId === null) return undefined;
-      const tenant = await tenants.find(found.tenantId);
-      return tenant !== undefined && isServing(tenant, clock.now()) ? found : undefined;
+      const storedClient = await clients.find(clientId);
+      if (storedClient === undefined || storedClient.tenantId === null) return undefined;
+      const tenant = await tenants.find(storedClient.tenantId);
+      return tenant !== undefined && isServing(tenant, clock.now()) ? storedClient : undefined;
     });
-    // A name that nobody has may be anything, a secret too.
+    // The id of an unknown client is not logged: it may be a mistyped secret.
     if (client !== undefined) log.note({ tenantId: client.tenantId, clientId });
-    // Whether there is a hash can be seen neither by the time nor by the number of attempts that are let in.
+    // Neither the time nor the number of accepted attempts reveals if the client exists.
     const matches = await secrets.verify(secret, client?.secretHash ?? '', clientId);
-    if (client === undefined || client.tenantId === null || !matches) throw refused;
+    if (client === undefined || client.tenantId === null || !matches) throw invalidClientError;
     const { tenantId: subject, roles, secretRevision } = client;
     const clientSince = client.createdAt.getTime();
     return accessTokens.issue({ subject, clientId, roles, clientSince, secretRevision });
   }
 }
 
-/** What the tokens of the account of the operator say. */
-export function rootAccess(settings: Pick<ServiceSettings, 'rootClient'>) {
+export function rootAccessClaims(settings: Pick<ServiceSettings, 'rootClient'>) {
   const { clientId } = settings.rootClient;
   const roles = ['tenants:manage'] as const;
-  return { subject: clientId, clientId, roles, clientSince: sinceOfRoot(settings), secretRevision: 0 };
+  return { subject: clientId, clientId, roles, clientSince: rootClientSince(settings), secretRevision: 0 };
 }
 
 /**
- * What ties the tokens of the account of the operator to its secret, as the time of its creation does for other clients:
- * they end when the secret is replaced. 48 bits of a hash tell nothing about a secret of 16 characters and more.
+ * Ties the tokens of the root client to its secret, in place of the creation time of other clients: they become invalid when the
+ * secret is replaced. 48 bits of a hash reveal nothing about a secret of 16 or more characters.
  */
-export function sinceOfRoot({ rootClient }: Pick<ServiceSettings, 'rootClient'>): number {
+export function rootClientSince({ rootClient }: Pick<ServiceSettings, 'rootClient'>): number {
   return createHmac('sha256', rootClient.secret).update('vidimus/root-tokens').digest().readUIntBE(0, 6);
 }
 
-function equal(one: string, other: string): boolean {
+function equal(text: string, otherText: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(one), digest(other));
+  return timingSafeEqual(digest(text), digest(otherText));
 }

@@ -5,7 +5,7 @@ import type { Caller, TenantCaller } from '../caller.ts';
 type Restrictions = Partial<Pick<Client, 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'>>;
 
 /**
- * The holder of a client's secret has its rights, so a tenant's administrator gets the secret only of clients whose
+ * The holder of a client's secret has the client's rights, so an administrator gets the secret only of clients whose
  * rights lie within its own.
  * @throws Failure `forbidden`.
  */
@@ -16,41 +16,45 @@ export function assertMayHoldSecret(caller: Caller, client: Client): void {
 }
 
 /**
- * Who may not hold a client's secret does not change the client, since a client that was made less than it was is easily
- * taken over, and taking rights away from one that has more is a way to stop it.
- * @throws Failure `forbidden` when the client has, or would get, something that the caller does not have.
+ * A caller that may not hold a client's secret may not change the client either: reducing its rights would make the secret
+ * accessible, or disable a client with more rights.
+ * @throws Failure `forbidden` when the client has, or would get, rights that the caller does not have.
  */
-export function assertMayChange(caller: TenantCaller, before: Client, after: Client): void {
-  // Also a role that no client of a tenant gets is told as such.
+export function assertMayChange(caller: TenantCaller, storedClient: Client, changedClient: Client): void {
+  // Reports roles that no client of a tenant can have as such.
   assertMayGrant(
-    after.roles.filter((role) => !before.roles.includes(role)),
+    changedClient.roles.filter((role) => !storedClient.roles.includes(role)),
     caller.roles,
   );
-  assertMayHoldSecret(caller, before);
-  assertWithinOwnRestrictions(caller, after);
+  assertMayHoldSecret(caller, storedClient);
+  assertWithinOwnRestrictions(caller, changedClient);
 }
 
 function assertHoldsRolesOf(caller: Caller, client: Client): void {
-  const missing = client.roles.filter((role) => !caller.roles.includes(role));
-  if (missing.length > 0) throw new Failure('forbidden', `this client holds roles that you lack: ${missing.join(', ')}`);
+  const missingRoles = client.roles.filter((role) => !caller.roles.includes(role));
+  if (missingRoles.length > 0) throw new Failure('forbidden', `this client holds roles that you lack: ${missingRoles.join(', ')}`);
 }
 
 /**
- * A restricted client gives no client, itself included, more configurations than it has. A list that is left out stays as it is.
+ * A restricted client grants no client, itself included, more configurations than it has. An absent list is not changed.
  * @throws Failure `forbidden`.
  */
-export function assertWithinOwnRestrictions(caller: TenantCaller, wanted: Restrictions): void {
-  assertWithin('allowedPresentationConfigs', caller.allowedPresentationConfigs, wanted.allowedPresentationConfigs);
-  assertWithin('allowedIssuanceConfigs', caller.allowedIssuanceConfigs, wanted.allowedIssuanceConfigs);
+export function assertWithinOwnRestrictions(caller: TenantCaller, requested: Restrictions): void {
+  assertWithin('allowedPresentationConfigs', caller.allowedPresentationConfigs, requested.allowedPresentationConfigs);
+  assertWithin('allowedIssuanceConfigs', caller.allowedIssuanceConfigs, requested.allowedIssuanceConfigs);
 }
 
-function assertWithin(field: keyof Restrictions, own: readonly string[] | null, wanted: readonly string[] | null | undefined): void {
-  if (wanted !== undefined && isWider(own, wanted))
+function assertWithin(
+  field: keyof Restrictions,
+  callerIds: readonly string[] | null,
+  requestedIds: readonly string[] | null | undefined,
+): void {
+  if (requestedIds !== undefined && isWider(callerIds, requestedIds))
     throw new Failure('forbidden', `${field}: you can only pass on configurations that you may use`);
 }
 
-/** Whether `wanted` allows something that `own` does not; empty or null means all. */
-function isWider(own: readonly string[] | null, wanted: readonly string[] | null): boolean {
-  if (own === null || own.length === 0) return false;
-  return wanted === null || wanted.length === 0 || wanted.some((id) => !own.includes(id));
+/** True if `requestedIds` allows something that `callerIds` does not; empty or null means all. */
+function isWider(callerIds: readonly string[] | null, requestedIds: readonly string[] | null): boolean {
+  if (callerIds === null || callerIds.length === 0) return false;
+  return requestedIds === null || requestedIds.length === 0 || requestedIds.some((id) => !callerIds.includes(id));
 }

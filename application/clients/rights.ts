@@ -4,22 +4,22 @@ import type { VerifiedAccess } from '../ports/access-tokens.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 export type Rights = Pick<TenantCaller, 'roles' | 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'> & {
-  /** When the token ends before its time, since the secret was replaced that it was had with. */
+  /** Earlier end of the token, because the secret was replaced. */
   readonly endsAt?: Date;
 };
 
-/** Why a token gives no rights: its client was removed, is not the one that it was made for, or got another secret. */
+/** Reasons for which a token is invalid: its client was removed, created again, or got another secret. */
 export type NoRights = 'removed' | 'gone' | 'replaced';
 
 /**
- * What an access token is good for at the tenant as `view` shows it. What is stored of a client counts at this moment. A client of an
- * external provider may be unknown to the tenant of its token, whatever other tenants know of it; where it is known it has the rights that
- * both sides give it, and one who was limited here does not become free by being removed.
+ * The rights of an access token in its tenant. The stored rights of a client apply at the moment of the call. A client of an external
+ * provider may be unknown to the tenant; a known one has the rights that both sides grant, and removing a limited
+ * client does not remove its limits.
  */
-export async function rightsOf(access: VerifiedAccess, configured: TenantConfiguration, now: Date): Promise<Rights | NoRights> {
-  const client = await configured.client(access.clientId);
+export async function rightsOf(access: VerifiedAccess, tenant: TenantConfiguration, now: Date): Promise<Rights | NoRights> {
+  const client = await tenant.client(access.clientId);
   if (!access.isExternal) {
-    // A client made anew under an old name does not inherit the old one's tokens.
+    // A client that was created again under the same id does not inherit old tokens.
     if (client === undefined || access.clientSince !== client.createdAt.getTime()) return 'gone';
     if (!isSecretCurrent(client, access.secretRevision, now)) return 'replaced';
     const { secretRevision, formerSecretUntil } = client;
@@ -31,7 +31,7 @@ export async function rightsOf(access: VerifiedAccess, configured: TenantConfigu
     const shared = roles.filter((role) => client.roles.includes(role));
     return withRoles(shared, client);
   }
-  if (await configured.isRemovedClient(access.clientId)) return 'removed';
+  if (await tenant.isRemovedClient(access.clientId)) return 'removed';
   return { roles, allowedPresentationConfigs: null, allowedIssuanceConfigs: null };
 }
 

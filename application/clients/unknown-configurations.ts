@@ -3,18 +3,18 @@ import { closestName } from '../../domain/shared/closest-name.ts';
 import type { Finding } from '../../domain/shared/finding.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
-/** A client that was written, with names among its restrictions that nothing has. */
+/** A written client, with warnings about unknown names in its restrictions. */
 export type WrittenClient = Client & { readonly findings?: readonly Finding[] };
 
-/** More are not told at once. */
-const MAX_TOLD = 20;
+/** Maximum number of warnings. */
+const MAX_WARNINGS = 20;
 
-/** A client that is restricted to what there is not may use nothing; its configuration may come later. */
-export async function withUnknownNames(configured: TenantConfiguration, client: Client): Promise<WrittenClient> {
+/** A client restricted to unknown configurations may use nothing, but the configurations may be created later. */
+export async function withUnknownNames(tenant: TenantConfiguration, client: Client): Promise<WrittenClient> {
   const { allowedIssuanceConfigs, allowedPresentationConfigs } = client;
   const findings = [
-    ...(await unknownOf('allowedIssuanceConfigs', allowedIssuanceConfigs, () => configured.writtenCredentialConfigurations())),
-    ...(await unknownOf('allowedPresentationConfigs', allowedPresentationConfigs, () => configured.presentationConfigurations())),
+    ...(await unknownOf('allowedIssuanceConfigs', allowedIssuanceConfigs, () => tenant.writtenCredentialConfigurations())),
+    ...(await unknownOf('allowedPresentationConfigs', allowedPresentationConfigs, () => tenant.presentationConfigurations())),
   ];
   return findings.length === 0 ? client : { ...client, findings };
 }
@@ -25,18 +25,18 @@ async function unknownOf(
   list: () => Promise<readonly { readonly id: string }[]>,
 ): Promise<readonly Finding[]> {
   if (names === null || names.length === 0) return [];
-  const known = (await list()).map(({ id }) => id);
+  const knownIds = (await list()).map(({ id }) => id);
   return names
-    .filter((name) => !known.includes(name))
-    .slice(0, MAX_TOLD)
+    .filter((name) => !knownIds.includes(name))
+    .slice(0, MAX_WARNINGS)
     .map((name) => {
-      const meant = closestName(name, known);
+      const suggestion = closestName(name, knownIds);
       return {
         rule: 'docs/roles.md, Clients that are restricted',
         member,
         concerns: 'the client',
         message: `there is no configuration ${JSON.stringify(name)} at present, so this name allows nothing`,
-        change: meant === undefined ? 'make it, or take the name out' : `make it, or write ${meant}`,
+        change: suggestion === undefined ? 'make it, or take the name out' : `make it, or write ${suggestion}`,
       };
     });
 }

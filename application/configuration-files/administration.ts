@@ -1,5 +1,5 @@
 import { ROLES } from '../../domain/clients/role.ts';
-import { IMPORTER } from '../../domain/clients/service-names.ts';
+import { IMPORT_ACTOR } from '../../domain/clients/service-names.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { ServiceCaller, TenantCaller } from '../caller.ts';
@@ -23,9 +23,9 @@ import { TrustListReader } from '../ports/trust-list-reader.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { TrustListPublisher } from '../trust-lists/trust-list-publisher.ts';
-import { NOT_ASKED, OfflineIssuerRegistration, OfflineListSigners, OfflineRegistrationCertificates } from './offline.ts';
+import { OFFLINE_REGISTRAR, OfflineIssuerRegistration, OfflineListSigners, OfflineRegistrationCertificates } from './offline.ts';
 
-/** What administration needs that reaches no network. */
+/** Ports of the administration without network access. */
 export const ADMINISTRATION = {
   store: Store,
   kms: Kms,
@@ -46,11 +46,11 @@ export const ADMINISTRATION = {
 };
 export type AdministrationPorts = PortsOf<typeof ADMINISTRATION>;
 
-const OF_TENANTS = ROLES.filter((role) => role !== 'tenants:manage');
+const TENANT_ROLES = ROLES.filter((role) => role !== 'tenants:manage');
 
-/** The administration of one store by the import: what its use cases are given, and who calls them. */
+/** The administration of one store by the import: the ports of its use cases, and their callers. */
 export class Administration {
-  /** For every use case of administration; none of them reaches the network. */
+  /** The ports of every administrative use case; none of them uses the network. */
   readonly ports: AdministrationPorts & {
     readonly registrar: Registrar;
     readonly registrationCertificates: OfflineRegistrationCertificates;
@@ -58,17 +58,16 @@ export class Administration {
     readonly trustListPublisher: TrustListPublisher;
     readonly listSigners: OfflineListSigners;
   };
-  /** Whether nothing of what is made is kept. */
+  /** True if nothing is kept, since the store is a copy. */
   readonly isDryRun: boolean;
-  /** Who imports tenants themselves. */
-  readonly caller: ServiceCaller = { tenantId: null, clientId: IMPORTER, roles: ['tenants:manage'] };
+  readonly caller: ServiceCaller = { tenantId: null, clientId: IMPORT_ACTOR, roles: ['tenants:manage'] };
 
   constructor(ports: AdministrationPorts, isDryRun = false) {
     this.isDryRun = isDryRun;
     const registrationCertificates = new OfflineRegistrationCertificates(ports);
     this.ports = {
       ...ports,
-      registrar: NOT_ASKED,
+      registrar: OFFLINE_REGISTRAR,
       registrationCertificates,
       issuerRegistration: new OfflineIssuerRegistration({ registrationCertificates }),
       trustListPublisher: new TrustListPublisher(ports),
@@ -76,17 +75,17 @@ export class Administration {
     };
   }
 
-  /** Who imports what belongs to a tenant; sees it as it is now. @throws Failure `not_found`. */
+  /** The caller that imports a tenant's documents, with the current state of the tenant. @throws Failure `not_found`. */
   async callerOf(tenantId: TenantId): Promise<TenantCaller> {
     const head = await this.ports.store.read(tenantId).state();
     if (head === undefined) throw new Failure('not_found', 'the tenant is gone');
     return {
       tenantId,
-      clientId: IMPORTER,
-      roles: OF_TENANTS,
+      clientId: IMPORT_ACTOR,
+      roles: TENANT_ROLES,
       allowedPresentationConfigs: null,
       allowedIssuanceConfigs: null,
-      configured: new TenantConfiguration(this.ports, head),
+      tenant: new TenantConfiguration(this.ports, head),
     };
   }
 }

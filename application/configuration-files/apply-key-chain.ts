@@ -17,26 +17,26 @@ const MAX_CERTIFICATES = 6;
 type Body = Document<'key-chain'>['body'];
 
 /**
- * Makes or takes in a key chain, or changes what can be changed of one. What a key chain is born with (provider,
- * algorithm, names, authority) counts when it is made; a key is never replaced by another one.
+ * Creates or imports a key chain, or updates it. Provider, algorithm, names and authority only apply to the creation; a key is never
+ * replaced by another one.
  */
 export async function applyKeyChain(administration: Administration, { id, tenant, body }: Document<'key-chain'>): Promise<Outcome> {
   const { ports } = administration;
   const caller = await administration.callerOf(tenant);
-  const known = await ports.store.forTenant(tenant, ({ keyChains }) => keyChains.find(id));
-  if (known === undefined) {
+  const storedChain = await ports.store.forTenant(tenant, ({ keyChains }) => keyChains.find(id));
+  if (storedChain === undefined) {
     await new CreateKeyChain(ports).execute(caller, body);
     return 'created';
   }
-  assertSameKey(known, body);
-  const wanted = settingsOf(body, known);
-  const certificates = otherCertificates(body, known);
-  if (isSame(settingsOf(known, known), wanted) && certificates === undefined) return 'unchanged';
-  await new UpdateKeyChain(ports).execute(caller, id, { ...wanted, ...defined({ certificates }) });
+  assertSameKey(storedChain, body);
+  const documentSettings = settingsOf(body, storedChain);
+  const certificates = otherCertificates(body, storedChain);
+  if (isSame(settingsOf(storedChain, storedChain), documentSettings) && certificates === undefined) return 'unchanged';
+  await new UpdateKeyChain(ports).execute(caller, id, { ...documentSettings, ...defined({ certificates }) });
   return 'changed';
 }
 
-/** @throws Failure `invalid_input` for what would take another key. */
+/** @throws Failure `invalid_input` for a document with another key. */
 function assertSameKey({ active, lastRotatedAt }: KeyChain, body: Body): void {
   if (!('key' in body)) {
     if (body.algorithm === undefined || body.algorithm === active.key.handle.algorithm) return;
@@ -44,34 +44,34 @@ function assertSameKey({ active, lastRotatedAt }: KeyChain, body: Body): void {
   }
   const { pkcs8, publicJwk } = parsePrivateKey(body.key as string | JsonObject);
   pkcs8.fill(0);
-  // After a rotation the key is another one, as it should be.
+  // A rotated key differs from the imported one, as intended.
   if (lastRotatedAt !== undefined || thumbprint(publicJwk) === thumbprint(active.key.publicJwk)) return;
   throw invalidInput('key', 'the key chain has another key; give this one an id of its own');
 }
 
-/** What can be changed: the usages in the order that they have already, if they are the same. */
-function settingsOf(wanted: Body | KeyChain, { usages: known }: KeyChain) {
-  const { usageType } = wanted as Body;
-  const usages = [...new Set([...(wanted.usages ?? []), ...(usageType === undefined ? [] : [usageType])])];
-  const isReordered = usages.length === known.length && usages.every((usage) => known.includes(usage));
+/** The mutable properties; the usages in their stored order, if they are the same. */
+function settingsOf(source: Body | KeyChain, { usages: storedUsages }: KeyChain) {
+  const { usageType } = source as Body;
+  const usages = [...new Set([...(source.usages ?? []), ...(usageType === undefined ? [] : [usageType])])];
+  const isReordered = usages.length === storedUsages.length && usages.every((usage) => storedUsages.includes(usage));
   return {
-    description: wanted.description ?? null,
-    usages: isReordered ? [...known] : usages,
-    rotationEnabled: wanted.rotationEnabled ?? false,
-    rotationIntervalDays: wanted.rotationIntervalDays ?? DEFAULT_ROTATION_DAYS,
-    certValidityDays: wanted.certValidityDays ?? DEFAULT_CERT_VALIDITY_DAYS,
+    description: source.description ?? null,
+    usages: isReordered ? [...storedUsages] : usages,
+    rotationEnabled: source.rotationEnabled ?? false,
+    rotationIntervalDays: source.rotationIntervalDays ?? DEFAULT_ROTATION_DAYS,
+    certValidityDays: source.certValidityDays ?? DEFAULT_CERT_VALIDITY_DAYS,
   };
 }
 
 /**
- * @returns undefined where the key chain has these certificates. They are compared without judging them: one that has ended
- *   meanwhile is still the one that was imported.
+ * @returns undefined if the key chain has these certificates. They are compared without validation: an expired certificate
+ *   is still the one that was imported.
  */
 function otherCertificates(body: Body, { active: { certificates } }: KeyChain): string[] | undefined {
   if (!('key' in body) || body.certificates === undefined) return undefined;
-  const given = [body.certificates].flat();
-  const read = parsePemCertificates(given.join('\n'), MAX_CERTIFICATES);
-  // A root at the end is not kept.
-  const isSameChain = certificates.every((certificate, index) => certificate === read?.[index]);
-  return read !== undefined && isSameChain ? undefined : given;
+  const pems = [body.certificates].flat();
+  const parsedCertificates = parsePemCertificates(pems.join('\n'), MAX_CERTIFICATES);
+  // A root at the end is not stored.
+  const isSameChain = certificates.every((certificate, index) => certificate === parsedCertificates?.[index]);
+  return parsedCertificates !== undefined && isSameChain ? undefined : pems;
 }

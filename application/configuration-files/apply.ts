@@ -3,21 +3,21 @@ import type { Failure } from '../../domain/shared/failure.ts';
 import type { Administration } from './administration.ts';
 import { applyResource } from './apply-resource.ts';
 import { applyTenant } from './apply-tenant.ts';
-import type { Described, Document } from './documents.ts';
-import { type Outcome, settle } from './outcome.ts';
+import type { Document, DocumentIdentity } from './documents.ts';
+import { type Outcome, processWithRetries } from './outcome.ts';
 
-export type Applied = {
+export type AppliedDocuments = {
   readonly outcomes: ReadonlyMap<Document, Outcome>;
-  /** What the rules refuse. */
-  readonly refused: ReadonlyMap<Document, Failure>;
+  /** Documents that the rules reject. */
+  readonly failures: ReadonlyMap<Document, Failure>;
 };
 
-/** In a dry run, what names a document that is refused is judged all the same. */
+/** Placeholders in a dry run, so that documents that refer to a rejected one are validated all the same. */
 export type Placeholders = {
-  /** What is named by others and is not among the documents, since it cannot be read. */
-  readonly missing: readonly Described[];
-  /** @returns whether something is in its place now. */
-  put(missing: Described): Promise<boolean>;
+  /** Documents that others refer to and that cannot be parsed. */
+  readonly missing: readonly DocumentIdentity[];
+  /** @returns true if there is a placeholder for it now. */
+  put(document: DocumentIdentity): Promise<boolean>;
 };
 
 type Options = {
@@ -27,18 +27,18 @@ type Options = {
 };
 
 /**
- * Applies the documents of one tenant. Each is one step that is done or not, and what is as wanted is not touched, so
- * that an import that begins again after a crash goes on where that ended.
+ * Applies the documents of one tenant. Each is atomic, and unchanged documents are skipped, so that an import that is repeated after a
+ * crash continues.
  */
 export async function apply(
   administration: Administration,
   documents: readonly Document[],
   { placeholders, report }: Options = {},
-): Promise<Applied> {
+): Promise<AppliedDocuments> {
   const outcomes = new Map<Document, Outcome>();
-  const refused = new Map<Document, Failure>();
-  const again: Document[] = [];
-  const work = async (document: Document) => {
+  const failures = new Map<Document, Failure>();
+  const retried: Document[] = [];
+  const applyDocument = async (document: Document) => {
     if (outcomes.has(document)) return;
     for (const [each, outcome] of await applyOne(administration, document, documents)) {
       outcomes.set(each, outcome);
@@ -46,23 +46,27 @@ export async function apply(
     }
   };
   for (const kinds of STAGES) {
-    for (const each of placeholders?.missing ?? []) {
-      if (kinds.includes(each.kind)) await placeholders?.put(each);
+    for (const placeholder of placeholders?.missing ?? []) {
+      if (kinds.includes(placeholder.kind)) await placeholders?.put(placeholder);
     }
-    const some = documents.filter(({ kind }) => kinds.includes(kind));
-    for (const [document, failure] of await settle(some, work)) {
-      if (await placeholders?.put(document)) refused.set(document, failure);
-      else again.push(document);
+    const stageDocuments = documents.filter(({ kind }) => kinds.includes(kind));
+    for (const [document, failure] of await processWithRetries(stageDocuments, applyDocument)) {
+      if (await placeholders?.put(document)) failures.set(document, failure);
+      else retried.push(document);
     }
   }
-  // A key chain loses a usage only after what needed it was changed.
-  for (const [document, failure] of await settle(again, work)) refused.set(document, failure);
-  return { outcomes, refused };
+  // A key chain can lose a usage only after its users were changed.
+  for (const [document, failure] of await processWithRetries(retried, applyDocument)) failures.set(document, failure);
+  return { outcomes, failures };
 }
 
-async function applyOne(administration: Administration, document: Document, all: readonly Document[]): Promise<[Document, Outcome][]> {
+async function applyOne(
+  administration: Administration,
+  document: Document,
+  documents: readonly Document[],
+): Promise<[Document, Outcome][]> {
   if (document.kind !== 'tenant') return [[document, await applyResource(administration, document)]];
-  const keys = all.filter((each) => each.kind === 'key-chain');
-  const { outcome, keys: made } = await applyTenant(administration, document, keys);
-  return [[document, outcome], ...made.map((key): [Document, Outcome] => [key, 'created'])];
+  const keys = documents.filter((each) => each.kind === 'key-chain');
+  const { outcome, keys: createdKeys } = await applyTenant(administration, document, keys);
+  return [[document, outcome], ...createdKeys.map((key): [Document, Outcome] => [key, 'created'])];
 }

@@ -11,94 +11,97 @@ import type { Clock } from '../ports/clock.ts';
 import { DryRuns } from '../ports/dry-runs.ts';
 import type { Store } from '../ports/store.ts';
 import { ADMINISTRATION, type Administration } from './administration.ts';
-import { type Applied, apply } from './apply.ts';
-import { missingConfigurations } from './apply-client.ts';
-import { type Described, type Document, described, folderFaultsOf, parseDocument, repositoryOf } from './documents.ts';
+import { type AppliedDocuments, apply } from './apply.ts';
+import { findMissingConfigurations } from './apply-client.ts';
+import { type Document, type DocumentIdentity, folderFaultsOf, identityOf, parseDocument, repositoryOf } from './documents.ts';
 import { inDryRun } from './dry-run.ts';
 import type { Outcome } from './outcome.ts';
 import { putPlaceholder } from './placeholders.ts';
 
 export type CheckedFolder = {
-  /** By tenant, in the order of their names, without those whose time is over. */
+  /** Documents by tenant, sorted by id, without ended tenants. */
   readonly documents: ReadonlyMap<TenantId, readonly Document[]>;
-  /** What the import would do. */
+  /** The effect that an import would have. */
   readonly outcomes: ReadonlyMap<Document, Outcome>;
-  /** In the order of files and members. */
+  /** Ordered by file and property. */
   readonly faults: readonly FolderFault[];
   /**
-   * Files that an earlier release accepted and this one rejects, and files that need one of those; in the same order. They are
-   * not imported: what is stored of them stays as it is.
+   * Files that an earlier version accepted and this one rejects, and files that depend on them; in the same order. They are
+   * not imported, and their stored documents stay unchanged.
    */
   readonly withheld: readonly FolderFault[];
-  /** What is allowed, and probably not meant; in the same order. */
+  /** Documents that are allowed, but probably mistaken; in the same order. */
   readonly warnings: readonly FolderFault[];
-  /** What is allowed, although a wallet, a law or a reader will refuse it; in the same order. */
+  /** Warnings that the administrative interface would return; in the same order. */
   readonly advice: readonly FolderFault[];
 };
 
-/** Finds everything that is wrong with a folder, by its files alone and by the rules over what is stored. */
+/** Validates a folder, by its files alone and by the rules over what is stored. */
 export class CheckFolder extends needs({ ...ADMINISTRATION, dryRuns: DryRuns }) {
-  /** @param assumedProfile the profile by which tenants without one are advised; null for none. */
+  /** @param assumedProfile profile for warnings about tenants without one; null for none. */
   async execute(contents: FolderContents, assumedProfile: Profile | null = null): Promise<CheckedFolder> {
     const { repeated, files } = findRepeated(contents);
     const faults: FolderFault[] = [...contents.faults, ...repeated];
     const withheld: FolderFault[] = [];
-    const reject = (kind: FileKind, found: readonly FolderFault[]) => {
-      const narrowed = found.flatMap((fault) => {
+    const reject = (kind: FileKind, newFaults: readonly FolderFault[]) => {
+      const narrowed = newFaults.flatMap((fault) => {
         const rule = narrowedRuleOf(kind, fault);
         return rule === undefined ? [] : [{ ...fault, message: withReason(fault.message, rule) }];
       });
-      if (narrowed.length === found.length) withheld.push(...narrowed);
-      else faults.push(...found);
+      if (narrowed.length === newFaults.length) withheld.push(...narrowed);
+      else faults.push(...newFaults);
     };
-    const missing: Described[] = contents.unread.map(described);
+    const missingIdentities: DocumentIdentity[] = contents.unread.map(identityOf);
     const documents: Document[] = [];
     for (const file of contents.documents) {
-      const read = parseDocument(file);
-      if ('faults' in read) {
-        missing.push(described(file));
-        // Placeholders without a value have faults of their own already, in `contents.faults`.
-        if (read.faults.length > 0) reject(file.kind, read.faults);
-      } else if (!files.has(file.file)) documents.push(read.document);
+      const parsed = parseDocument(file);
+      if ('faults' in parsed) {
+        missingIdentities.push(identityOf(file));
+        // Placeholders without a value are already listed in `contents.faults`.
+        if (parsed.faults.length > 0) reject(file.kind, parsed.faults);
+      } else if (!files.has(file.file)) documents.push(parsed.document);
     }
     faults.push(...findAdministratorProblems(documents));
     const byTenant = new Map<TenantId, Document[]>();
     for (const tenant of contents.tenants as readonly TenantId[]) {
-      const own = documents.filter((document) => document.tenant === tenant);
-      faults.push(...findTenantProblems(tenant, [...own, ...missing]));
-      if (own.every(({ kind }) => kind !== 'tenant')) missing.push({ kind: 'tenant', tenant, id: tenant });
-      byTenant.set(tenant, own);
+      const tenantDocuments = documents.filter((document) => document.tenant === tenant);
+      faults.push(...findTenantProblems(tenant, [...tenantDocuments, ...missingIdentities]));
+      if (tenantDocuments.every(({ kind }) => kind !== 'tenant')) missingIdentities.push({ kind: 'tenant', tenant, id: tenant });
+      byTenant.set(tenant, tenantDocuments);
     }
-    const ended = await endedTenants(this.ports, byTenant);
-    for (const tenant of ended.keys()) byTenant.delete(tenant);
-    let { outcomes, refused, warnings, advice } = await plan(this.ports, byTenant, { missing, assumedProfile });
-    for (const [document, failure] of refused) reject(document.kind, folderFaultsOf(document, failure));
+    const endedFaults = await endedTenants(this.ports, byTenant);
+    for (const tenant of endedFaults.keys()) byTenant.delete(tenant);
+    let { outcomes, failures, warnings, advice } = await applyInDryRun(this.ports, byTenant, {
+      missing: missingIdentities,
+      assumedProfile,
+    });
+    for (const [document, failure] of failures) reject(document.kind, folderFaultsOf(document, failure));
     if (faults.length === 0 && withheld.length > 0) {
-      // Without placeholders: files that need a file that is not imported are not imported either.
-      for (const [tenant, own] of byTenant) {
+      // Repeated without placeholders: files that depend on a file that is not imported are not imported either.
+      for (const [tenant, tenantDocuments] of byTenant) {
         byTenant.set(
           tenant,
-          own.filter((document) => !refused.has(document)),
+          tenantDocuments.filter((document) => !failures.has(document)),
         );
       }
-      ({ outcomes, refused, warnings, advice } = await plan(this.ports, byTenant, { missing: [], assumedProfile }));
-      for (const [document, failure] of refused) withheld.push(...folderFaultsOf(document, failure).map(asDependent));
-      for (const [tenant, own] of byTenant) {
+      ({ outcomes, failures, warnings, advice } = await applyInDryRun(this.ports, byTenant, { missing: [], assumedProfile }));
+      for (const [document, failure] of failures) withheld.push(...folderFaultsOf(document, failure).map(asDependent));
+      for (const [tenant, tenantDocuments] of byTenant) {
         byTenant.set(
           tenant,
-          own.filter((document) => outcomes.has(document)),
+          tenantDocuments.filter((document) => outcomes.has(document)),
         );
       }
     }
-    const readable = (all: readonly FolderFault[]) =>
-      all.map((fault) => ({ ...fault, message: contents.redact(fault.message) })).sort(byPlace);
+    const readable = (faultList: readonly FolderFault[]) =>
+      faultList.map((fault) => ({ ...fault, message: contents.redact(fault.message) })).sort(compareFaults);
     return {
       documents: byTenant,
       outcomes,
       faults: readable(faults),
       withheld: readable(withheld),
       advice: readable(advice),
-      warnings: readable([...ended.values(), ...warnings]),
+      warnings: readable([...endedFaults.values(), ...warnings]),
     };
   }
 }
@@ -111,119 +114,118 @@ function asDependent(fault: FolderFault): FolderFault {
   return { ...fault, message: `${fault.message} (not imported: it needs a file that is not imported)` };
 }
 
-/** Applies the documents in a dry run. */
-function plan(
+function applyInDryRun(
   ports: PortsOf<typeof CheckFolder.needs>,
   documents: ReadonlyMap<TenantId, readonly Document[]>,
-  { missing, assumedProfile }: { readonly missing: readonly Described[]; readonly assumedProfile: Profile | null },
-): Promise<Applied & Pick<CheckedFolder, 'warnings' | 'advice'>> {
+  { missing, assumedProfile }: { readonly missing: readonly DocumentIdentity[]; readonly assumedProfile: Profile | null },
+): Promise<AppliedDocuments & Pick<CheckedFolder, 'warnings' | 'advice'>> {
   const tenants = [...documents.keys()];
   const clients = [...documents.values()].flat().filter(({ kind }) => kind === 'client');
   const clientIds = [...clients.map(({ id }) => id), ...tenants.map(administratorOf)];
   return inDryRun(ports, { tenants, clientIds }, async (administration) => {
     const outcomes = new Map<Document, Outcome>();
-    const refused = new Map<Document, Failure>();
+    const failures = new Map<Document, Failure>();
     const warnings: FolderFault[] = [];
     const advice: FolderFault[] = [];
-    for (const [tenant, own] of documents) {
-      const keys = own.filter((document) => document.kind === 'key-chain');
+    for (const [tenant, tenantDocuments] of documents) {
+      const keys = tenantDocuments.filter((document) => document.kind === 'key-chain');
       const placeholders = {
-        missing: missing.filter((each) => each.tenant === tenant),
-        put: (each: Described) => putPlaceholder(administration, each, keys),
+        missing: missing.filter((identity) => identity.tenant === tenant),
+        put: (each: DocumentIdentity) => putPlaceholder(administration, each, keys),
       };
-      const applied = await apply(administration, own, { placeholders });
+      const applied = await apply(administration, tenantDocuments, { placeholders });
       for (const [document, outcome] of applied.outcomes) outcomes.set(document, outcome);
-      for (const [document, failure] of applied.refused) refused.set(document, failure);
-      for (const document of own) {
+      for (const [document, failure] of applied.failures) failures.set(document, failure);
+      for (const document of tenantDocuments) {
         if (document.kind === 'client' && applied.outcomes.has(document)) {
-          warnings.push(...(await missingConfigurations(administration, document)));
+          warnings.push(...(await findMissingConfigurations(administration, document)));
         }
       }
-      const applicable = own.filter((document) => applied.outcomes.has(document));
-      advice.push(...(await adviceOn(administration, applicable, assumedProfile)));
+      const applicable = tenantDocuments.filter((document) => applied.outcomes.has(document));
+      advice.push(...(await findAdvice(administration, applicable, assumedProfile)));
     }
-    return { outcomes, refused, warnings, advice };
+    return { outcomes, failures, warnings, advice };
   });
 }
 
-/** The first of several files about one thing is judged; the others are only named. */
+/** Several files about one resource are a fault; only the first one is applied. */
 function findRepeated({ documents, unread }: FolderContents): {
   readonly repeated: readonly FolderFault[];
   readonly files: ReadonlySet<string>;
 } {
-  const first = new Map<string, string>();
+  const fileByName = new Map<string, string>();
   const repeated = new Map<string, FolderFault>();
   for (const document of [...documents, ...unread]) {
-    const { kind, tenant, id } = described(document);
+    const { kind, tenant, id } = identityOf(document);
     const name = [tenant, kind, id].join('/');
-    const other = first.get(name);
+    const otherFile = fileByName.get(name);
     const { file } = document;
-    if (other === undefined) first.set(name, file);
-    else repeated.set(file, { file, path: '', message: `describes the same as ${other}` });
+    if (otherFile === undefined) fileByName.set(name, file);
+    else repeated.set(file, { file, path: '', message: `describes the same as ${otherFile}` });
   }
   return { repeated: [...repeated.values()], files: new Set(repeated.keys()) };
 }
 
-function findTenantProblems(tenant: TenantId, own: readonly Described[]): FolderFault[] {
+function findTenantProblems(tenant: TenantId, tenantDocuments: readonly DocumentIdentity[]): FolderFault[] {
   const faults: FolderFault[] = [];
   const [issue] = TenantIdSchema.safeParse(tenant).error?.issues ?? [];
   if (issue !== undefined) faults.push({ file: tenant, path: '', message: `is no tenant id: ${issue.message}` });
-  if (own.every((document) => document.kind !== 'tenant' || document.tenant !== tenant)) {
+  if (tenantDocuments.every((document) => document.kind !== 'tenant' || document.tenant !== tenant)) {
     faults.push({ file: `${tenant}/tenant.json`, path: '', message: 'is missing' });
   }
   return faults;
 }
 
-/** Two documents about one client would take turns. */
+/** Two documents about one client would overwrite each other. */
 function findAdministratorProblems(documents: readonly Document[]): FolderFault[] {
   return documents.flatMap((document): FolderFault[] => {
     if (document.kind !== 'tenant' || (document.body.roles ?? []).length === 0) return [];
     const id = administratorOf(document.body.id);
-    const isHis = (each: Document) => each.kind === 'client' && each.id === id && each.tenant === document.tenant;
-    const other = documents.find(isHis);
-    if (other === undefined) return [];
-    const message = `the administrator has its roles in ${other.file}; leave them out here`;
+    const isAdministrator = (each: Document) => each.kind === 'client' && each.id === id && each.tenant === document.tenant;
+    const clientDocument = documents.find(isAdministrator);
+    if (clientDocument === undefined) return [];
+    const message = `the administrator has its roles in ${clientDocument.file}; leave them out here`;
     return [{ file: document.file, path: 'roles', message }];
   });
 }
 
-function byPlace(one: FolderFault, other: FolderFault): number {
-  return compare(one.file, other.file) || compare(one.path, other.path);
+function compareFaults(fault: FolderFault, otherFault: FolderFault): number {
+  return compareTexts(fault.file, otherFault.file) || compareTexts(fault.path, otherFault.path);
 }
 
-function compare(one: string, other: string): number {
-  return one === other ? 0 : one < other ? -1 : 1;
+function compareTexts(text: string, otherText: string): number {
+  return text === otherText ? 0 : text < otherText ? -1 : 1;
 }
 
-/** Kinds whose files hold what is stored of them. */
+/** Kinds whose files contain what is stored. */
 const STORED_AS_WRITTEN: readonly FileKind[] = ['issuance-configuration', 'credential-configuration', 'presentation-configuration'];
 
-/** Kinds with findings about what is derived from their files, such as certificates and composed lists. */
-const JUDGED_AS_STORED: readonly FileKind[] = ['key-chain', 'trust-list'];
+/** Kinds with warnings about derived data, such as certificates and composed lists. */
+const VALIDATED_AS_STORED: readonly FileKind[] = ['key-chain', 'trust-list'];
 
 /**
- * Warnings that the administrative interface would answer with.
- * @param administration has the documents applied.
- * @param own documents of one tenant, which no rule rejects.
- * @param assumed profile of the tenant if it has none. What this profile rejects is reported as a warning, too.
+ * Warnings that the administrative interface would return.
+ * @param administration with the applied documents.
+ * @param tenantDocuments documents of one tenant, which no rule rejects.
+ * @param assumed profile of the tenant if it has none. Documents that this profile rejects are reported as warnings, too.
  */
-async function adviceOn(
+async function findAdvice(
   administration: Administration,
-  own: readonly Document[],
+  tenantDocuments: readonly Document[],
   assumed: Profile | null,
 ): Promise<readonly FolderFault[]> {
-  const [first] = own;
-  if (first === undefined) return [];
+  const [firstDocument] = tenantDocuments;
+  if (firstDocument === undefined) return [];
   const { store } = administration.ports;
-  const tenant = await store.forService(({ tenants }) => tenants.find(first.tenant));
+  const tenant = await store.forService(({ tenants }) => tenants.find(firstDocument.tenant));
   const profile = tenant?.profile ?? assumed;
   const advice: FolderFault[] = [];
-  for (const document of own) {
+  for (const document of tenantDocuments) {
     const { kind, file } = document;
     const { findings } = resourceOf(kind);
-    const judged = await validatedForm(administration, document);
-    if (findings === undefined || judged === undefined) continue;
-    for (const finding of findings(judged as never, profile)) {
+    const form = await validatedForm(administration, document);
+    if (findings === undefined || form === undefined) continue;
+    for (const finding of findings(form as never, profile)) {
       const consequence = isRejected(finding, profile) ? `; the profile ${profile} rejects it` : '';
       for (const { rule, member, concerns, message, change } of warningsOf([finding], profile)) {
         const reason = `(${rule}; concerns ${concerns}${consequence})`;
@@ -237,32 +239,34 @@ async function adviceOn(
 async function validatedForm({ ports: { store } }: Administration, { kind, tenant, id, body }: Document): Promise<object | undefined> {
   if (STORED_AS_WRITTEN.includes(kind)) return body;
   if (kind === 'tenant') return store.forService(({ tenants }) => tenants.find(tenant));
-  return JUDGED_AS_STORED.includes(kind) ? store.forTenant(tenant, (own) => repositoryOf(own, kind).find(id)) : undefined;
+  return VALIDATED_AS_STORED.includes(kind)
+    ? store.forTenant(tenant, (repositories) => repositoryOf(repositories, kind).find(id))
+    : undefined;
 }
 
 type Ports = { readonly store: Store; readonly clock: Clock };
 
 /**
- * Tenants of a folder whose time is over: they stay ended, and keep no other tenant from being served.
- * A file that says so of a tenant that is still there is none of them: nobody is ended by a time that was mistyped.
- * @returns what to say of each.
+ * Ended tenants of a folder: they are skipped, and do not keep other tenants from being served. A file that sets a past end date for an
+ * existing tenant does not count, so that a typing error ends no tenant.
+ * @returns a fault for each.
  */
 async function endedTenants(
   { store, clock }: Ports,
   documents: ReadonlyMap<TenantId, readonly Document[]>,
 ): Promise<ReadonlyMap<TenantId, FolderFault>> {
   const now = clock.now();
-  const ended = new Map<TenantId, FolderFault>();
-  for (const [id, own] of documents) {
-    const document = own.find((each) => each.kind === 'tenant');
+  const endedFaults = new Map<TenantId, FolderFault>();
+  for (const [id, tenantDocuments] of documents) {
+    const document = tenantDocuments.find((each) => each.kind === 'tenant');
     if (document?.kind !== 'tenant') continue;
-    const stored = await store.forService(({ tenants }) => tenants.find(id));
-    const { endsAt: written } = document.body;
-    const endsAt = stored === undefined ? written && new Date(written) : stored.endsAt;
+    const storedTenant = await store.forService(({ tenants }) => tenants.find(id));
+    const { endsAt: documentEnd } = document.body;
+    const endsAt = storedTenant === undefined ? documentEnd && new Date(documentEnd) : storedTenant.endsAt;
     if (!endsAt || !hasEnded({ endsAt }, now)) continue;
-    const doing = stored === undefined ? 'it is not made again' : 'it is being removed';
-    const message = `the time of this tenant was over at ${endsAt.toISOString()}: ${doing}, and its files are passed over`;
-    ended.set(id, { file: document.file, path: 'endsAt', message });
+    const consequence = storedTenant === undefined ? 'it is not made again' : 'it is being removed';
+    const message = `the time of this tenant was over at ${endsAt.toISOString()}: ${consequence}, and its files are passed over`;
+    endedFaults.set(id, { file: document.file, path: 'endsAt', message });
   }
-  return ended;
+  return endedFaults;
 }

@@ -5,24 +5,23 @@ import type { DryRuns } from '../ports/dry-runs.ts';
 import type { Store } from '../ports/store.ts';
 import { Administration, type AdministrationPorts } from './administration.ts';
 
-/** What a dry run is made over. */
-type Wanted = {
+type DryRunScope = {
   readonly tenants: readonly TenantId[];
-  /** Clients that documents want: they may be taken by tenants that are not among `tenants`. */
+  /** Client ids in the documents, which may be taken by tenants outside of `tenants`. */
   readonly clientIds: readonly string[];
 };
 
-/** Works on a copy of the tenants: what the rules say of the documents is found out without a trace, neither in the store nor at a KMS. */
+/** Works on a copy of the tenants, so that documents are validated without effect on the store or a KMS. */
 export async function inDryRun<T>(
   ports: AdministrationPorts & { readonly dryRuns: DryRuns },
-  { tenants, clientIds }: Wanted,
+  { tenants, clientIds }: DryRunScope,
   work: (administration: Administration) => Promise<T>,
 ): Promise<T> {
-  const { close, ...own } = await ports.dryRuns.open();
+  const { close, ...dryRunPorts } = await ports.dryRuns.open();
   try {
-    for (const tenant of tenants) await copyTenant(ports.store, own.store, tenant);
-    for (const clientId of clientIds) await copyStranger(ports.store, own.store, clientId);
-    return await work(new Administration({ ...ports, ...own }, true));
+    for (const tenant of tenants) await copyTenant(ports.store, dryRunPorts.store, tenant);
+    for (const clientId of clientIds) await copyForeignClient(ports.store, dryRunPorts.store, clientId);
+    return await work(new Administration({ ...ports, ...dryRunPorts }, true));
   } finally {
     await close();
   }
@@ -33,29 +32,29 @@ const DOCUMENT_REPOSITORIES = DOCUMENTS.map(({ repository }) => repository);
 async function copyTenant(from: Store, to: Store, id: TenantId): Promise<void> {
   const tenant = await from.forService(({ tenants }) => tenants.find(id));
   if (tenant === undefined) return;
-  const { clients, statusLists, trustLists, documents } = await from.forTenant(id, async (own) => ({
-    clients: await own.clients.list(),
-    statusLists: await own.statusLists.list(),
-    trustLists: await own.trustLists.list(),
-    documents: await Promise.all(DOCUMENT_REPOSITORIES.map((name) => own[name].list())),
+  const { clients, statusLists, trustLists, documents } = await from.forTenant(id, async (repositories) => ({
+    clients: await repositories.clients.list(),
+    statusLists: await repositories.statusLists.list(),
+    trustLists: await repositories.trustLists.list(),
+    documents: await Promise.all(DOCUMENT_REPOSITORIES.map((name) => repositories[name].list())),
   }));
   await to.forService(({ tenants }) => tenants.add(tenant, { keyChains: [], clients }), { by: SYSTEM });
   await to.forTenant(
     id,
-    async (own) => {
+    async (repositories) => {
       for (const [index, name] of DOCUMENT_REPOSITORIES.entries()) {
-        for (const document of documents[index] ?? []) await own[name].put(document as never);
+        for (const document of documents[index] ?? []) await repositories[name].put(document as never);
       }
-      for (const list of statusLists) await own.statusLists.add(list);
-      for (const list of trustLists) await own.trustLists.add(list);
+      for (const list of statusLists) await repositories.statusLists.add(list);
+      for (const list of trustLists) await repositories.trustLists.add(list);
     },
     { by: SYSTEM },
   );
 }
 
-async function copyStranger(from: Store, to: Store, clientId: string): Promise<void> {
+async function copyForeignClient(from: Store, to: Store, clientId: string): Promise<void> {
   const client = await from.forService(({ clients }) => clients.find(clientId));
-  const known = await to.forService(({ clients }) => clients.find(clientId));
-  if (client === undefined || known !== undefined) return;
+  const copiedClient = await to.forService(({ clients }) => clients.find(clientId));
+  if (client === undefined || copiedClient !== undefined) return;
   await to.forService(({ clients }) => clients.add({ ...client, tenantId: null }), { by: SYSTEM });
 }

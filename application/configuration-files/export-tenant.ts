@@ -1,11 +1,11 @@
 import { pathOf, STAGES, shortName } from '../../domain/configuration-files/folder.ts';
-import { escapePlaceholders, placeholderOf, SecretNames } from '../../domain/configuration-files/placeholder.ts';
+import { escapePlaceholders, placeholderOf, SecretVariableNames } from '../../domain/configuration-files/placeholder.ts';
 import { type FileKind, resourceOf } from '../../domain/resources.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { type Json, type JsonObject, mapTexts } from '../../domain/shared/json.ts';
+import { type Json, type JsonObject, mapStrings } from '../../domain/shared/json.ts';
 import { needs } from '../needs.ts';
 import { Store } from '../ports/store.ts';
-import { asDocument, describedBy, repositoryOf } from './documents.ts';
+import { asDocument, fileFormatOf, repositoryOf } from './documents.ts';
 
 export type ExportedFile = {
   /** Path from the folder of the tenant, with slashes. */
@@ -13,70 +13,70 @@ export type ExportedFile = {
   readonly document: JsonObject;
 };
 
-/** A variable that a file names. */
+/** A secret of a file that is replaced by a variable. */
 export type ExportedSecret = { readonly name: string; readonly path: string; readonly member: string };
 
 export type ExportedTenant = { readonly files: readonly ExportedFile[]; readonly secrets: readonly ExportedSecret[] };
 
 /**
- * A tenant as files that the import takes, without a secret and without what the service adds (keys, times, releases).
- * The same tenant always makes the same files.
+ * Exports a tenant as files for the import, without secrets and without generated data (keys, times, versions). The export is
+ * deterministic.
  */
 export class ExportTenant extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute(id: TenantId): Promise<ExportedTenant> {
-    const names = new SecretNames(id);
+    const names = new SecretVariableNames(id);
     const files: ExportedFile[] = [];
     const secrets: ExportedSecret[] = [];
     for (const { kind, name, document } of await documentsOf(this.ports.store, id)) {
       const path = freePath(files, pathOf(kind, name));
-      const known = resourceOf(kind).secrets ?? {};
-      const written = mapTexts(ordered(kind, document), (text, member) => {
-        const secret = Object.hasOwn(known, member) ? known[member] : undefined;
+      const secretProperties = resourceOf(kind).secrets ?? {};
+      const exported = mapStrings(orderProperties(kind, document), (text, member) => {
+        const secret = Object.hasOwn(secretProperties, member) ? secretProperties[member] : undefined;
         if (secret === undefined) return escapePlaceholders(text);
         const variable = names.next(name, secret.variable);
         secrets.push({ name: variable, path, member });
         return placeholderOf(variable);
       });
-      files.push({ path, document: written as JsonObject });
+      files.push({ path, document: exported as JsonObject });
     }
     return { files, secrets };
   }
 }
 
-type Named = { readonly kind: FileKind; readonly name: string; readonly document: object };
+type NamedDocument = { readonly kind: FileKind; readonly name: string; readonly document: object };
 
-function documentsOf(store: Store, id: TenantId): Promise<readonly Named[]> {
-  return store.forTenant(id, async (own) => {
-    const all: Named[] = [];
+function documentsOf(store: Store, id: TenantId): Promise<readonly NamedDocument[]> {
+  return store.forTenant(id, async (repositories) => {
+    const documents: NamedDocument[] = [];
     for (const kind of STAGES.flat()) {
-      const { id: member } = describedBy(kind);
-      const stored = kind === 'tenant' ? [await own.tenant.get()] : await repositoryOf(own, kind).list();
-      for (const each of stored) {
-        const document = asDocument(kind, each, stored);
-        all.push({ kind, name: member === undefined ? shortName(kind) : String(document[member]), document });
+      const { id: member } = fileFormatOf(kind);
+      const resources = kind === 'tenant' ? [await repositories.tenant.get()] : await repositoryOf(repositories, kind).list();
+      for (const resource of resources) {
+        const document = asDocument(kind, resource, resources);
+        documents.push({ kind, name: member === undefined ? shortName(kind) : String(document[member]), document });
       }
     }
-    return all;
+    return documents;
   });
 }
 
-/** Members without a value are left out; the others stand in the order in which they are described. */
-function ordered(kind: FileKind, document: object): JsonObject {
-  const given = new Map(Object.entries(document));
-  const members = Object.keys(describedBy(kind).body.shape).flatMap((name): [string, Json][] => {
-    const value = given.get(name) as Json | undefined;
+/** Removes empty properties, and orders the others as in the schema. */
+function orderProperties(kind: FileKind, document: object): JsonObject {
+  const valuesByName = new Map(Object.entries(document));
+  const members = Object.keys(fileFormatOf(kind).body.shape).flatMap((name): [string, Json][] => {
+    const value = valuesByName.get(name) as Json | undefined;
     return value === null || value === undefined ? [] : [[name, value]];
   });
   return Object.fromEntries(members);
 }
 
-/** Ids differ in case alone, or have letters that file systems do not take. */
-function freePath(files: readonly ExportedFile[], wanted: string): string {
-  const taken = new Set(files.map(({ path }) => path.toLowerCase()));
-  const plain = wanted.replaceAll(':', '_');
+/** A file name for an id: ids may differ only in case, or contain characters that file systems do not support. */
+function freePath(files: readonly ExportedFile[], requestedPath: string): string {
+  const usedPaths = new Set(files.map(({ path }) => path.toLowerCase()));
+  const safePath = requestedPath.replaceAll(':', '_');
   for (let number = 1; ; number++) {
-    const path = `${plain}${number === 1 ? '' : `-${number}`}.json`;
-    if (!taken.has(path.toLowerCase())) return path;
+    const path = `${safePath}${number === 1 ? '' : `-${number}`}.json`;
+    if (!usedPaths.has(path.toLowerCase())) return path;
   }
 }

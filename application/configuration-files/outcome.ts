@@ -3,40 +3,39 @@ import { Failure } from '../../domain/shared/failure.ts';
 
 export type Outcome = 'created' | 'changed' | 'unchanged';
 
-/** Members of stored documents that no document of the folder has. */
-const OF_THE_STORE = new Set(['createdAt', 'updatedAt']);
+/** Properties of stored documents that documents of a folder do not have. */
+const STORE_PROPERTIES = new Set(['createdAt', 'updatedAt']);
 
 /**
- * Whether two documents say the same, in whatever order; a member that is null says what an absent one says.
- * @param stored its times do not count.
+ * True if two documents are equal, regardless of order; null equals absent.
+ * @param storedDocument its times are ignored.
  */
-export function isSame(stored: object, wanted: object): boolean {
-  return isDeepStrictEqual(plain(stored), plain(wanted));
+export function isSame(storedDocument: object, document: object): boolean {
+  return isDeepStrictEqual(plain(storedDocument), plain(document));
 }
 
 function plain(document: object): unknown {
-  const members = Object.entries(document).filter(([name, value]) => value !== null && !OF_THE_STORE.has(name));
+  const members = Object.entries(document).filter(([name, value]) => value !== null && !STORE_PROPERTIES.has(name));
   return JSON.parse(JSON.stringify(Object.fromEntries(members)));
 }
 
 /**
- * Does all the work in an order in which it can be done: what is refused is tried again after the others, as long as
- * that gets anywhere, since things name each other.
- * @returns what was refused to the end.
+ * Processes items that may depend on each other: rejected ones are retried after the others, as long as there is progress.
+ * @returns the finally rejected ones.
  */
-export async function settle<T>(all: readonly T[], work: (each: T) => Promise<void>): Promise<ReadonlyMap<T, Failure>> {
-  let pending = all;
+export async function processWithRetries<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<ReadonlyMap<T, Failure>> {
+  let pending = items;
   for (;;) {
-    const refused = new Map<T, Failure>();
-    for (const each of pending) {
+    const failures = new Map<T, Failure>();
+    for (const item of pending) {
       try {
-        await work(each);
+        await work(item);
       } catch (error) {
         if (!(error instanceof Failure)) throw error;
-        refused.set(each, error);
+        failures.set(item, error);
       }
     }
-    if (refused.size === 0 || refused.size === pending.length) return refused;
-    pending = [...refused.keys()];
+    if (failures.size === 0 || failures.size === pending.length) return failures;
+    pending = [...failures.keys()];
   }
 }

@@ -7,45 +7,45 @@ import { CreateKeyChain } from '../keys/key-chains.ts';
 import type { DocumentRepositories } from '../ports/repositories.ts';
 import type { Administration } from './administration.ts';
 import { applyTenant } from './apply-tenant.ts';
-import type { Described, Document } from './documents.ts';
+import type { Document, DocumentIdentity } from './documents.ts';
 
 const QUERY = { credentials: [{ id: 'any', format: 'dc+sd-jwt', meta: { vct_values: ['any'] } }] };
 const CONFIG = { format: 'dc+sd-jwt', display: [{ name: 'Any', locale: 'en' }] };
 
-/** Documents that mean nothing, of kinds that others name. Without data when the id is none. */
-const ANY: Partial<Readonly<Record<FileKind, (id: string) => { readonly data?: object | undefined }>>> = {
+/** Minimal documents of kinds that others refer to; `data` is undefined for an invalid id. */
+const MINIMAL_DOCUMENTS: Partial<Readonly<Record<FileKind, (id: string) => { readonly data?: object | undefined }>>> = {
   'presentation-configuration': (id) => PresentationConfigurationBody.safeParse({ id, dcql_query: QUERY }),
   'credential-configuration': (id) => CredentialConfigurationBody.safeParse({ id, config: CONFIG, vct: `urn:any:${id}` }),
 };
 
 /**
- * Puts something in the place of a document that was refused, in a dry run: what names it would have a second fault
- * only because of the first.
+ * Stores a placeholder for a rejected document in a dry run, so that documents that refer to it have no second fault for the same
+ * reason.
  * @param keys of the tenant.
- * @returns false when nothing names such things, or there is one of the name already.
+ * @returns false when nothing refers to its kind, or the id exists already.
  */
 export async function putPlaceholder(
   administration: Administration,
-  missing: Described,
+  document: DocumentIdentity,
   keys: readonly Document<'key-chain'>[],
 ): Promise<boolean> {
   try {
-    return await put(administration, missing, keys);
+    return await storePlaceholder(administration, document, keys);
   } catch (error) {
     if (error instanceof Failure) return false;
     throw error;
   }
 }
 
-async function put(
+async function storePlaceholder(
   administration: Administration,
-  { kind, tenant, id }: Described,
+  { kind, tenant, id }: DocumentIdentity,
   keys: readonly Document<'key-chain'>[],
 ): Promise<boolean> {
   const { ports } = administration;
   if (kind === 'tenant') {
-    const known = await ports.store.forService(({ tenants }) => tenants.find(tenant));
-    if (known !== undefined) return false;
+    const storedTenant = await ports.store.forService(({ tenants }) => tenants.find(tenant));
+    if (storedTenant !== undefined) return false;
     await applyTenant(administration, { tenant, body: { id: tenant, name: tenant } }, keys);
     return true;
   }
@@ -54,13 +54,13 @@ async function put(
     await new CreateKeyChain(ports).execute(caller, { id, usages: [...KEY_USAGES] });
     return true;
   }
-  const { data } = ANY[kind]?.(id) ?? {};
+  const { data } = MINIMAL_DOCUMENTS[kind]?.(id) ?? {};
   if (data === undefined) return false;
   const now = ports.clock.now();
   return ports.store.forTenant(
     tenant,
-    async (own) => {
-      const repository = own[resourceOf(kind).repository as keyof DocumentRepositories];
+    async (repositories) => {
+      const repository = repositories[resourceOf(kind).repository as keyof DocumentRepositories];
       if ((await repository.find(id)) !== undefined) return false;
       await repository.put({ ...data, createdAt: now, updatedAt: now } as never);
       return true;

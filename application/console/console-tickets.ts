@@ -2,18 +2,17 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
 
-/** Long enough to read what a start prints, and to open it. */
+/** Time to read the output of the start and to open the link. */
 const VALID_MS = 30 * 60_000;
-/** Whoever asks for more has forgotten the ones before. */
-const MOST = 16;
+const MAX_TICKETS = 16;
 
 /**
- * Tickets with which a person who started the service opens the console: each is good once. They live in the memory of
- * the process that gave them out, since only a service that runs alone, for development, gives out any.
+ * Single-use tickets with which the person who started the service opens the console. They are stored in the memory of the process, since
+ * only a single-process service for development issues them.
  */
 export class ConsoleTickets {
-  /** Hashes, by which nobody can open anything, and until when they are good. */
-  readonly #open = new Map<string, number>();
+  /** Expiry times by hash of the ticket. */
+  readonly #expiryByHash = new Map<string, number>();
   readonly #clock: Pick<Clock, 'now'>;
   readonly #random: Pick<Random, 'token'>;
 
@@ -24,18 +23,18 @@ export class ConsoleTickets {
 
   issue(): string {
     const ticket = this.#random.token(192);
-    const [oldest] = this.#open.keys();
-    if (this.#open.size >= MOST && oldest !== undefined) this.#open.delete(oldest);
-    this.#open.set(hashOf(ticket), this.#clock.now().getTime() + VALID_MS);
+    const [oldest] = this.#expiryByHash.keys();
+    if (this.#expiryByHash.size >= MAX_TICKETS && oldest !== undefined) this.#expiryByHash.delete(oldest);
+    this.#expiryByHash.set(hashOf(ticket), this.#clock.now().getTime() + VALID_MS);
     return ticket;
   }
 
-  /** @returns whether it was good; it is not afterwards. */
+  /** @returns true if it was valid; it is consumed afterwards. */
   redeem(ticket: string): boolean {
     const hash = hashOf(ticket);
-    const until = this.#open.get(hash);
-    this.#open.delete(hash);
-    return until !== undefined && this.#clock.now().getTime() < until;
+    const expiresAt = this.#expiryByHash.get(hash);
+    this.#expiryByHash.delete(hash);
+    return expiresAt !== undefined && this.#clock.now().getTime() < expiresAt;
   }
 }
 

@@ -1,23 +1,23 @@
-import type { EventLog, LogBatch, LoggedEvent, LogPlace } from '../ports/event-log.ts';
+import type { EventLog, LogBatch, LoggedEvent, RelayCursor } from '../ports/event-log.ts';
 import type { EventPublisher, SessionNotice } from '../ports/event-publisher.ts';
 import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 
-/** Events that are under way to the broker. */
+/** Maximum number of events in flight to the broker. */
 const BATCH = 500;
-/** Each look renews it. A process that ends without a word holds the others up for so long. */
+/** Each run renews the lease. A process that crashes delays the relay for so long. */
 const LEASE_SECONDS = 5;
-/** So often an event is refused, at growing intervals, before it is given up for those who refuse it. */
+/** Number of rejections, at growing intervals, after which an event is given up for the rejecting queues. */
 const MAX_REFUSALS = 5;
 
 type Ports = { readonly eventLog: EventLog; readonly publisher: EventPublisher; readonly log: Log; readonly random: Pick<Random, 'token'> };
 
-/** `elsewhere`: another process hands on, or nothing can be; `refused`: to be tried again later. */
-export type Relayed = 'elsewhere' | 'refused' | 'all' | 'more';
+/** `elsewhere`: another process relays, or the broker is unavailable; `refused`: to be retried later. */
+export type RelayResult = 'elsewhere' | 'refused' | 'all' | 'more';
 
 /**
- * Hands the event log on to other systems. The place moves when the broker has said that it keeps what was sent, so
- * everything arrives at least once, and the events of a session in their order.
+ * Relays the event log to other systems. The cursor moves after the broker confirmed that it stored the events, so each event
+ * arrives at least once, and the events of a session in order.
  */
 export class RelayEvents {
   readonly #ports: Ports;
@@ -31,72 +31,74 @@ export class RelayEvents {
     this.#holder = ports.random.token();
   }
 
-  /** What is logged from now on is handed on, as soon as there is a broker. */
+  /** Enables the log for the relay, as soon as there is a broker. */
   begin(): Promise<void> {
-    return this.#ports.eventLog.beginHandingOn();
+    return this.#ports.eventLog.startRelay();
   }
 
-  /** Hands on one batch. @throws Error when it is not known what arrived; then the next call sends it again. */
-  async execute(): Promise<Relayed> {
+  /** Relays one batch. @throws Error when it is unknown what arrived; then the next call sends it again. */
+  async execute(): Promise<RelayResult> {
     const { eventLog, publisher } = this.#ports;
     if (!publisher.isReady) {
-      // Another process may still have a broker.
-      if (this.#isHolder) await this.leave();
+      // Another process may still be connected to a broker.
+      if (this.#isHolder) await this.release();
       return 'elsewhere';
     }
     const batch = await eventLog.nextEvents(this.#holder, LEASE_SECONDS, BATCH);
     this.#isHolder = batch !== undefined;
     if (batch === undefined) return 'elsewhere';
     if (batch.isBehind) return this.#renumber();
-    const { after, events } = batch;
+    const { after: cursor, events } = batch;
     if (events.length === 0) return 'all';
     const notices = events.flatMap(noticeOf);
-    const taken = await publisher.publish(notices);
-    this.#tell();
-    if (taken < notices.length) return this.#refused(batch, notices[taken]);
+    const acceptedCount = await publisher.publish(notices);
+    this.#logRecovery();
+    if (acceptedCount < notices.length) return this.#handleRejection(batch, notices[acceptedCount]);
     this.#refusals = 0;
-    const moved = await eventLog.handedOn(after, events[events.length - 1]?.place ?? after);
-    // Where somebody else moved it, the next look tells whose turn it is.
-    return !moved || events.length >= BATCH ? 'more' : 'all';
+    const isMoved = await eventLog.advanceRelay(cursor, events[events.length - 1]?.cursor ?? cursor);
+    // After a concurrent move of the cursor the next run finds out who holds the lease.
+    return !isMoved || events.length >= BATCH ? 'more' : 'all';
   }
 
-  /** What this process was doing, another one may do. */
-  async leave(): Promise<void> {
-    await this.#ports.eventLog.leaveEvents(this.#holder);
+  /** Releases the lease, so that another process can continue. */
+  async release(): Promise<void> {
+    await this.#ports.eventLog.releaseRelay(this.#holder);
     this.#isHolder = false;
   }
 
-  /** The look did not succeed. */
-  failed(error: unknown): void {
+  /** Logs the failure of a run, once until the next success. */
+  logFailure(error: unknown): void {
     if (!this.#isUnsure) this.#ports.log.warn('events could not be handed on; they are sent again', reasonOf(error));
     this.#isUnsure = true;
   }
 
-  #tell(): void {
+  #logRecovery(): void {
     if (this.#isUnsure) this.#ports.log.info('events are handed on again');
     this.#isUnsure = false;
   }
 
-  /** A queue refuses by its own wish: it is full, and was declared so that this is told. */
-  async #refused(batch: LogBatch, refused: SessionNotice | undefined): Promise<Relayed> {
+  /** Handles a rejection: a queue that is full may be declared to reject. */
+  async #handleRejection(batch: LogBatch, rejectedNotice: SessionNotice | undefined): Promise<RelayResult> {
     const { eventLog, log } = this.#ports;
     const { after, events } = batch;
-    const at = events.findIndex(({ sessionId, version }) => sessionId === refused?.sessionId && version === refused.version);
-    const about = { tenantId: refused?.tenantId, sessionId: refused?.sessionId, version: refused?.version };
+    const index = events.findIndex(
+      ({ sessionId, version }) => sessionId === rejectedNotice?.sessionId && version === rejectedNotice.version,
+    );
+    const logFields = { tenantId: rejectedNotice?.tenantId, sessionId: rejectedNotice?.sessionId, version: rejectedNotice?.version };
     if (++this.#refusals >= MAX_REFUSALS) {
-      // All that follows was sent as well, and by now as often.
-      log.error('events are given up for the queues that refuse them; the first is named', about);
+      // All later events of the batch were sent as often, so they are given up as well.
+      log.error('events are given up for the queues that refuse them; the first is named', logFields);
       this.#refusals = 0;
-      await eventLog.handedOn(after, events[events.length - 1]?.place ?? after);
+      await eventLog.advanceRelay(after, events[events.length - 1]?.cursor ?? after);
       return 'more';
     }
-    log.warn('a queue refuses an event, which is sent again; see docs/events.md', about);
-    const place = placeBefore(events, at);
-    if (place !== undefined && (await eventLog.handedOn(after, place))) this.#refusals = 0;
+    log.warn('a queue refuses an event, which is sent again; see docs/events.md', logFields);
+    const cursor = cursorBefore(events, index);
+    if (cursor !== undefined && (await eventLog.advanceRelay(after, cursor))) this.#refusals = 0;
     return 'refused';
   }
 
-  async #renumber(): Promise<Relayed> {
+  async #renumber(): Promise<RelayResult> {
     const { eventLog, log } = this.#ports;
     const count = await eventLog.renumber(BATCH);
     if (count === 0) {
@@ -106,23 +108,23 @@ export class RelayEvents {
   }
 }
 
-/** @returns the last place at which nothing is left over before the event at `index`. */
-function placeBefore(events: readonly LoggedEvent[], index: number): LogPlace | undefined {
-  const refused = events[index]?.place;
-  return events.slice(0, Math.max(0, index)).findLast(({ place }) => !isSame(place, refused))?.place;
+/** @returns the last cursor before the event at `index` behind which no event is skipped. */
+function cursorBefore(events: readonly LoggedEvent[], index: number): RelayCursor | undefined {
+  const rejectedCursor = events[index]?.cursor;
+  return events.slice(0, Math.max(0, index)).findLast(({ cursor }) => !isSame(cursor, rejectedCursor))?.cursor;
 }
 
-function isSame(one: LogPlace, other: LogPlace | undefined): boolean {
+function isSame(cursor: RelayCursor, otherCursor: RelayCursor | undefined): boolean {
   return (
-    one.position === other?.position &&
-    one.tenantId === other.tenantId &&
-    one.sessionId === other.sessionId &&
-    one.version === other.version
+    cursor.position === otherCursor?.position &&
+    cursor.tenantId === otherCursor.tenantId &&
+    cursor.sessionId === otherCursor.sessionId &&
+    cursor.version === otherCursor.version
   );
 }
 
-/** Nothing is told of sessions whose tenant is being removed. */
-function noticeOf({ kind, place: _place, ...event }: LoggedEvent): readonly SessionNotice[] {
+/** Sessions of a tenant that is being removed are not reported. */
+function noticeOf({ kind, cursor: _place, ...event }: LoggedEvent): readonly SessionNotice[] {
   return kind === undefined ? [] : [{ ...event, kind }];
 }
 

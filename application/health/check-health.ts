@@ -8,35 +8,35 @@ const TIMEOUT_MS = 2_000;
 type Ports = { readonly probes: readonly Probe[]; readonly draining: Draining; readonly log: Log; readonly metrics?: Metrics | undefined };
 
 export type Health = {
-  /** Everything is up that all requests need. */
+  /** True if everything that all requests need is up. */
   readonly healthy: boolean;
   readonly probes: readonly { readonly name: string; readonly up: boolean }[];
-  /** Something is down without which the rest goes on. */
+  /** True if an optional dependency is down. */
   readonly degraded: boolean;
 };
 
-/** Only there in the last seconds of a process. */
-const LEAVING = { name: 'accepting', up: false };
+/** Only reported in the last seconds of a process. */
+const DRAINING = { name: 'accepting', up: false };
 
 type Outcome = { readonly name: string; readonly up: boolean };
 
 /**
- * Runs all probes. Questions that come at once share one run, and probes that ask others rest between two, so that nobody can
- * load the dependencies with it.
+ * Runs all probes. Concurrent calls share one run, and results of expensive probes are cached, so that callers cannot
+ * load the dependencies.
  */
 export class CheckHealth {
   readonly #ports: Ports;
   #running: Promise<Health> | undefined;
-  readonly #remembered = new Map<Probe, { readonly outcome: Outcome; readonly until: number }>();
+  readonly #cachedOutcomes = new Map<Probe, { readonly outcome: Outcome; readonly until: number }>();
 
-  readonly #asked = new Map<Probe, symbol>();
+  readonly #currentRuns = new Map<Probe, symbol>();
 
   constructor(ports: Ports) {
     this.#ports = ports;
     for (const probe of ports.probes)
       probe.onChange?.(() => {
-        this.#remembered.delete(probe);
-        this.#asked.delete(probe);
+        this.#cachedOutcomes.delete(probe);
+        this.#currentRuns.delete(probe);
       });
   }
 
@@ -48,37 +48,37 @@ export class CheckHealth {
   }
 
   async #run(): Promise<Health> {
-    const { probes: all } = this.#ports;
-    const probes = await Promise.all(all.map((probe) => this.#latest(probe)));
+    const { probes: allProbes } = this.#ports;
+    const probes = await Promise.all(allProbes.map((probe) => this.#latest(probe)));
     for (const { name, up } of probes) this.#ports.metrics?.health(name, up);
-    const areUp = (partial: boolean) => probes.every(({ up }, index) => up || (all[index]?.isPartial === true) !== partial);
-    const found = { healthy: areUp(false), degraded: !areUp(true), probes };
-    return this.#ports.draining.isUnderWay ? { ...found, healthy: false, probes: [...probes, LEAVING] } : found;
+    const areUp = (partial: boolean) => probes.every(({ up }, index) => up || (allProbes[index]?.isPartial === true) !== partial);
+    const result = { healthy: areUp(false), degraded: !areUp(true), probes };
+    return this.#ports.draining.isDraining ? { ...result, healthy: false, probes: [...probes, DRAINING] } : result;
   }
 
   async #latest(probe: Probe): Promise<Outcome> {
     const { restMs } = probe;
     if (restMs === undefined) return this.#check(probe);
-    const known = this.#remembered.get(probe);
-    if (known !== undefined && performance.now() < known.until) return known.outcome;
+    const cached = this.#cachedOutcomes.get(probe);
+    if (cached !== undefined && performance.now() < cached.until) return cached.outcome;
     const run = Symbol(probe.name);
-    this.#asked.set(probe, run);
+    this.#currentRuns.set(probe, run);
     const outcome = await this.#check(probe);
-    // An answer that was under way at a change is of before it.
-    if (this.#asked.get(probe) === run) this.#remembered.set(probe, { outcome, until: performance.now() + restMs });
+    // A result of a check that began before a change is not cached.
+    if (this.#currentRuns.get(probe) === run) this.#cachedOutcomes.set(probe, { outcome, until: performance.now() + restMs });
     return outcome;
   }
 
   async #check(probe: Probe): Promise<Outcome> {
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
+    const timeout = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => reject(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
     });
     try {
-      await Promise.race([probe.check(), late]);
+      await Promise.race([probe.check(), timeout]);
       return { name: probe.name, up: true };
     } catch (error) {
-      // Why it is down is for the log: the answer is public.
+      // The reason is only logged: the health answer is public.
       this.#ports.log.error('a dependency is down', { dependency: probe.name }, error);
       return { name: probe.name, up: false };
     } finally {
@@ -87,5 +87,5 @@ export class CheckHealth {
   }
 }
 
-/** The same for what a process needs to be sent requests at all: fewer parts, and no one else's. */
+/** Readiness to receive requests: only the probes of the process itself. */
 export class CheckReadiness extends CheckHealth {}

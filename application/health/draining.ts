@@ -1,15 +1,15 @@
 /**
- * The last seconds of a process: it says that it is not ready, so that whoever shares out requests sends it no new ones, and
- * serves what comes as before.
+ * State of the last seconds of a process: it reports that it is not ready, so that load balancers send no new requests, and
+ * continues to serve.
  */
 export class Draining {
-  #isUnderWay = false;
+  #isDraining = false;
 
   begin(): void {
-    this.#isUnderWay = true;
+    this.#isDraining = true;
   }
 
-  get isUnderWay(): boolean {
-    return this.#isUnderWay;
+  get isDraining(): boolean {
+    return this.#isDraining;
   }
 }

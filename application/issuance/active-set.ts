@@ -9,26 +9,26 @@ import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.t
 const REVOKED = 1;
 
 /**
- * Where a holder has one active set of credentials, a new one takes the place of those before.
- * @param before what the session issued of the configuration.
- * @returns what the change that records the new set does to the others.
+ * Revokes earlier credentials of a configuration with `oneActiveSet`.
+ * @param earlierBatches batches that the session issued of the configuration.
+ * @returns the additional parts of the change that records the new batch.
  */
-export async function revoking(
+export async function revocationOfEarlier(
   statusAllocator: StatusAllocator,
-  configured: TenantConfiguration,
+  tenant: TenantConfiguration,
   { id, oneActiveSet }: Pick<CredentialConfiguration, 'id' | 'oneActiveSet'>,
   sessionId: SessionId,
-  before: readonly IssuedBatch[],
+  earlierBatches: readonly IssuedBatch[],
 ): Promise<Pick<Change, 'statuses' | 'audit'>> {
-  if (!oneActiveSet || before.length === 0) return {};
-  const lists = new Map((await configured.statusLists()).map((list) => [list.id, list]));
-  const statuses = before.flatMap(({ statusListId, firstCounter, count }): StatusChange[] => {
+  if (!oneActiveSet || earlierBatches.length === 0) return {};
+  const lists = new Map((await tenant.statusLists()).map((list) => [list.id, list]));
+  const statuses = earlierBatches.flatMap(({ statusListId, firstCounter, count }): StatusChange[] => {
     const list = lists.get(statusListId ?? '');
     if (list === undefined || firstCounter === null) return [];
-    const indices = statusAllocator.indicesOf(configured.tenantId, list, firstCounter, count);
+    const indices = statusAllocator.indicesOf(tenant.tenantId, list, firstCounter, count);
     return indices.map((index) => ({ listId: list.id, index, status: REVOKED }));
   });
   if (statuses.length === 0) return {};
-  const told = describeRevocation({ sessionId, credentialConfigurationId: id }, statuses);
-  return { statuses, audit: { by: 'system', change: told } };
+  const auditChange = describeRevocation({ sessionId, credentialConfigurationId: id }, statuses);
+  return { statuses, audit: { by: 'system', change: auditChange } };
 }

@@ -17,13 +17,13 @@ import { Store } from '../ports/store.ts';
 import { WebhookError, Webhooks } from '../ports/webhooks.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
-import { beginCall, intend, withDelivery } from '../webhooks/deliveries.ts';
-import { assertIssuable, claimsSource, denied, findClaimProblems, ownSource } from './collect-claims.ts';
+import { beginCall, createIntent, withDelivery } from '../webhooks/deliveries.ts';
+import { assertIssuable, claimsSourceOf, configuredSource, findClaimProblems, issuanceDeniedError } from './collect-claims.ts';
 
-/** Claims to issue, or how long the wallet shall wait before it asks again. */
-export type Provided = { readonly claims: JsonObject } | { readonly intervalSeconds: number };
+/** Claims to issue, or the interval after which the wallet may ask again. */
+export type ProvidedClaims = { readonly claims: JsonObject } | { readonly intervalSeconds: number };
 
-/** Gets the claims of a credential from where they are, and makes sure that they may be issued. */
+/** Collects the claims of a credential, and checks that they may be issued. */
 export class ClaimsProvider extends needs({
   store: Store,
   sessionNotes: SessionNotes,
@@ -33,29 +33,33 @@ export class ClaimsProvider extends needs({
   random: Random,
   log: Log,
 }) {
-  /** Claims that need no backend and may be issued; undefined otherwise, and then `provide` finds out what is wrong. */
-  async atHand(configured: TenantConfiguration, session: Session, configuration: CredentialConfiguration): Promise<JsonObject | undefined> {
+  /** Inline claims that may be issued; undefined otherwise, and `provide` then reports the problem. */
+  async inlineClaims(
+    tenant: TenantConfiguration,
+    session: Session,
+    configuration: CredentialConfiguration,
+  ): Promise<JsonObject | undefined> {
     const source = sourceOf(session, configuration);
     if (source === undefined) return undefined;
     if (source.type !== 'inline') return undefined;
     const { claims } = source;
-    const faults = await findClaimProblems(this.ports, { configured, configuration, claims });
+    const faults = await findClaimProblems(this.ports, { tenant, configuration, claims });
     return faults.length === 0 ? claims : undefined;
   }
 
-  /** @throws Failure `credential_request_denied`; the session is failed then, with a reason for the operator. */
+  /** @throws Failure `credential_request_denied` after the session was failed with a reason for the operator. */
   async provide(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     session: Session,
     configuration: CredentialConfiguration,
     token: WalletTokenClaims,
-  ): Promise<Provided> {
+  ): Promise<ProvidedClaims> {
     const source = sourceOf(session, configuration);
-    if (source === undefined) throw denied('the session holds no offer any more');
-    if (source.type === 'webhook') return this.#fromWebhook(configured, session, configuration, source.webhook, token);
+    if (source === undefined) throw issuanceDeniedError('the session holds no offer any more');
+    if (source.type === 'webhook') return this.#fromWebhook(tenant, session, configuration, source.webhook, token);
     const { claims } = source;
     try {
-      await assertIssuable(this.ports, { configured, configuration, claims });
+      await assertIssuable(this.ports, { tenant, configuration, claims });
     } catch (error) {
       await this.#record(session, 'fail', undefined, reasonOf(error));
       throw error;
@@ -63,18 +67,18 @@ export class ClaimsProvider extends needs({
     return { claims };
   }
 
-  /** One attempt: the intent is stored before the call, the outcome after it. */
+  /** Makes one attempt: the intent is stored before the call, the outcome after it. */
   async #fromWebhook(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     session: Session,
     configuration: CredentialConfiguration,
     webhook: WebhookConfig,
     token: WalletTokenClaims,
-  ): Promise<Provided> {
+  ): Promise<ProvidedClaims> {
     const { store, webhooks } = this.ports;
-    const delivery = intend(this.ports, 'claims');
-    const user = await userOf(store, configured.tenantId, token);
-    const secret = await configured.webhookSecret();
+    const delivery = createIntent(this.ports, 'claims');
+    const user = await userOf(store, tenant.tenantId, token);
+    const secret = await tenant.webhookSecret();
     const pending = await this.#record(session, undefined, delivery);
     const body = {
       ...sessionFields(session),
@@ -82,22 +86,22 @@ export class ClaimsProvider extends needs({
       identity: user.identity ?? {},
       credentials: user.presented,
     };
-    const ended = beginCall();
-    let made: ReturnType<typeof ended> | undefined;
+    const endCall = beginCall();
+    let callResult: ReturnType<typeof endCall> | undefined;
     try {
-      const answer = await webhooks.post(webhook, body, { deliveryId: delivery.id, tenantId: configured.tenantId, secret });
-      made = ended(answer.status);
+      const answer = await webhooks.post(webhook, body, { deliveryId: delivery.id, tenantId: tenant.tenantId, secret });
+      callResult = endCall(answer.status);
       const provided = parseAnswer(answer.body, configuration.id);
-      if ('claims' in provided) await assertIssuable(this.ports, { configured, configuration, ...provided });
-      await this.#record(pending, undefined, { ...delivery, result: 'delivered', ...made });
+      if ('claims' in provided) await assertIssuable(this.ports, { tenant, configuration, ...provided });
+      await this.#record(pending, undefined, { ...delivery, result: 'delivered', ...callResult });
       return provided;
     } catch (error) {
       const reason = reasonOf(error);
       if (error instanceof WebhookError) this.#warn(session, delivery, error);
-      made ??= ended(error instanceof WebhookError ? error.status : undefined);
-      await this.#record(pending, 'fail', { ...delivery, result: 'failed', detail: reason, ...made }, reason);
+      callResult ??= endCall(error instanceof WebhookError ? error.status : undefined);
+      await this.#record(pending, 'fail', { ...delivery, result: 'failed', detail: reason, ...callResult }, reason);
       if (error instanceof Failure) throw error;
-      throw denied(reason, error instanceof WebhookError ? reason : 'the claims could not be fetched');
+      throw issuanceDeniedError(reason, error instanceof WebhookError ? reason : 'the claims could not be fetched');
     }
   }
 
@@ -107,26 +111,26 @@ export class ClaimsProvider extends needs({
 
   /** @throws Failure `credential_request_denied` when the session ended meanwhile. */
   async #record(session: Session, event: 'fail' | undefined, delivery?: Delivery, failure?: string): Promise<Session> {
-    const noted = await this.ports.sessionNotes.note(session, (outcome) => withDelivery(outcome, delivery, failure), event);
-    if (noted === undefined) throw denied('the session ended while its claims were fetched');
-    return noted;
+    const notedSession = await this.ports.sessionNotes.note(session, (outcome) => withDelivery(outcome, delivery, failure), event);
+    if (notedSession === undefined) throw issuanceDeniedError('the session ended while its claims were fetched');
+    return notedSession;
   }
 }
 
-/** Of an offer that was removed only that is renewed whose claims it did not bring. */
+/** After an offer was removed only credentials can be refreshed whose claims did not come from it. */
 function sourceOf({ request }: Session, configuration: CredentialConfiguration): ClaimsSource | undefined {
-  if (request === null) return ownSource(configuration);
-  return request.kind === 'issuance' ? claimsSource(request, configuration) : undefined;
+  if (request === null) return configuredSource(configuration);
+  return request.kind === 'issuance' ? claimsSourceOf(request, configuration) : undefined;
 }
 
 const MAX_INTERVAL_SECONDS = 86_400;
 
-/** The backend answers with an object keyed by configuration id, or that it cannot say yet. */
-function parseAnswer(answer: Json | undefined, configurationId: string): Provided {
-  if (!isJsonObject(answer)) throw denied('the claims webhook did not answer with an object');
+/** Parses the answer: an object keyed by configuration id, or a deferral. */
+function parseAnswer(answer: Json | undefined, configurationId: string): ProvidedClaims {
+  if (!isJsonObject(answer)) throw issuanceDeniedError('the claims webhook did not answer with an object');
   if (answer['deferred'] === true) return { intervalSeconds: parseInterval(answer['interval']) };
   const claims = Object.hasOwn(answer, configurationId) ? answer[configurationId] : undefined;
-  if (!isJsonObject(claims)) throw denied(`the claims webhook has no object for ${configurationId}`);
+  if (!isJsonObject(claims)) throw issuanceDeniedError(`the claims webhook has no object for ${configurationId}`);
   return { claims };
 }
 
@@ -134,7 +138,7 @@ function parseAnswer(answer: Json | undefined, configurationId: string): Provide
 function parseInterval(interval: Json | undefined): number {
   if (interval === undefined || interval === null) return DEFAULT_INTERVAL_SECONDS;
   const isUsable = typeof interval === 'number' && interval >= 1 && interval <= MAX_INTERVAL_SECONDS;
-  if (!isUsable) throw denied(`the interval of a deferral is a number from 1 to ${MAX_INTERVAL_SECONDS}`);
+  if (!isUsable) throw issuanceDeniedError(`the interval of a deferral is a number from 1 to ${MAX_INTERVAL_SECONDS}`);
   return Math.ceil(interval);
 }
 
@@ -146,23 +150,22 @@ function reasonOf(error: unknown): string {
 }
 
 type User = {
-  /** Absent where nobody was asked: a pre-authorized code is all that the issuer knows. */
+  /** Absent for a pre-authorized code, where no user is authenticated. */
   readonly identity?: Identity;
-  /** What was presented in an interactive authorization. */
   readonly presented: readonly JsonObject[];
 };
 
-/** Who stands behind an access token, for the claims webhook. */
+/** The user of an access token, for the claims webhook. */
 async function userOf(store: Store, tenantId: TenantId, token: WalletTokenClaims): Promise<User> {
   if (token.foreignClaims !== undefined) {
     const { issuer: iss, subject: sub, foreignClaims } = token;
     return { identity: { iss, sub, token_claims: foreignClaims }, presented: [] };
   }
-  const found = token.grantId === undefined ? undefined : await store.read(tenantId).grant(token.grantId);
-  const authorization = found?.grant?.authorization ?? null;
+  const storedGrant = token.grantId === undefined ? undefined : await store.read(tenantId).grant(token.grantId);
+  const authorization = storedGrant?.grant?.authorization ?? null;
   if (authorization === null) return { presented: [] };
-  // Where a wallet would be revoked tells it apart from all others, and is nothing for a backend.
-  const { walletStatuses: _statuses, ...told } = token;
-  const own = { iss: token.issuer, sub: token.subject, token_claims: accessTokenPayload(told) };
-  return { identity: authorization.identity ?? own, presented: authorization.presented ?? [] };
+  // The status of the wallet would identify it, and does not concern the backend.
+  const { walletStatuses: _statuses, ...tokenClaims } = token;
+  const tokenIdentity = { iss: token.issuer, sub: token.subject, token_claims: accessTokenPayload(tokenClaims) };
+  return { identity: authorization.identity ?? tokenIdentity, presented: authorization.presented ?? [] };
 }

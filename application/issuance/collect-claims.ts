@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import { subjectPlace } from '../../domain/formats/der/place.ts';
-import { DRIVING_LICENCE, findIssuingPlaceProblem } from '../../domain/formats/mdoc/driving-licence.ts';
+import { subjectLocation } from '../../domain/formats/der/subject-location.ts';
+import { DRIVING_LICENCE, findIssuingLocationProblem } from '../../domain/formats/mdoc/driving-licence.ts';
 import { type Frame, parseDisclosureFrame } from '../../domain/formats/sd-jwt/disclosure-frame.ts';
 import { findSdJwtClaimProblems } from '../../domain/formats/sd-jwt/issue.ts';
 import { findBinaryProblems, hasBinaryClaims, withDataUris } from '../../domain/issuance/binary-claims.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { findClaimTypeProblems } from '../../domain/issuance/element-types.ts';
-import { paddedFrame } from '../../domain/issuance/frame-padding.ts';
-import { missingClaims } from '../../domain/issuance/mandatory-claims.ts';
+import { padFrame } from '../../domain/issuance/frame-padding.ts';
+import { findMissingClaims } from '../../domain/issuance/mandatory-claims.ts';
 import { findMdocProblems, findMdocTypeProblems, mdocElements, staticElements } from '../../domain/issuance/mdoc-claims.ts';
-import { missingSubjects } from '../../domain/issuance/subject-claims.ts';
-import { brokenRules, typeRules } from '../../domain/issuance/type-rules.ts';
+import { findMissingSubjectClaims } from '../../domain/issuance/subject-claims.ts';
+import { findTypeRuleViolations, typeRules } from '../../domain/issuance/type-rules.ts';
 import { documentSignerChain, findKeyChain } from '../../domain/keys/key-chain.ts';
 import type { ClaimsSource, IssuanceRequest } from '../../domain/sessions/session.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
@@ -20,47 +20,47 @@ import type { SchemaFault, SchemaValidator } from '../ports/schema-validator.ts'
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /**
- * Where the claims of a credential come from: inline in the offer, a webhook named in the offer, the webhook of
- * the configuration, or what it holds itself; the first that exists, whole. Nothing is merged.
+ * The source of the claims of a credential: inline in the offer, a webhook named in the offer, the webhook of the configuration, or
+ * its static claims; the first that exists. Sources are not merged.
  */
-export function claimsSource(request: IssuanceRequest, configuration: CredentialConfiguration): ClaimsSource {
-  const named = Object.hasOwn(request.credentialClaims, configuration.id) ? request.credentialClaims[configuration.id] : undefined;
-  if (named !== undefined) return named;
-  return ownSource(configuration);
+export function claimsSourceOf(request: IssuanceRequest, configuration: CredentialConfiguration): ClaimsSource {
+  const offeredSource = Object.hasOwn(request.credentialClaims, configuration.id) ? request.credentialClaims[configuration.id] : undefined;
+  if (offeredSource !== undefined) return offeredSource;
+  return configuredSource(configuration);
 }
 
 /**
- * Where the claims come from when the offer says nothing. What a backend decides later, what users log in with and what
- * they present reaches a credential through a webhook only.
+ * The source of the claims if the offer names none. Deferred decisions, the login of the user and presented claims reach a
+ * credential through a webhook only.
  */
-export function ownSource({ claimsWebhook, claims, config }: CredentialConfiguration): ClaimsSource {
+export function configuredSource({ claimsWebhook, claims, config }: CredentialConfiguration): ClaimsSource {
   if (claimsWebhook !== null && claimsWebhook !== undefined) return { type: 'webhook', webhook: claimsWebhook };
   return { type: 'inline', claims: claims ?? staticElements(config) ?? {} };
 }
 
 type Ports = { readonly schemaValidator: SchemaValidator; readonly clock: Clock };
 
-/** Claims, and what they are to be issued by. */
+/** Claims, and the configuration to issue them with. */
 export type Issuable = {
-  readonly configured: TenantConfiguration;
+  readonly tenant: TenantConfiguration;
   readonly configuration: CredentialConfiguration;
   readonly claims: JsonObject;
 };
 
 /**
- * Types of elements are checked when claims arrive. Those of the configuration were checked when it was written, and a
- * configuration that an earlier release stored goes on.
+ * Checks types when claims arrive. Those of the configuration were checked when it was written, and a
+ * configuration that an earlier version stored remains usable.
  */
 function findTypeProblems({ configuration, claims }: Issuable): readonly SchemaFault[] {
-  const source = ownSource(configuration);
+  const source = configuredSource(configuration);
   if (source.type === 'inline' && isDeepStrictEqual(source.claims, claims)) return [];
   const { config, vct } = configuration;
   return config.format === 'mso_mdoc' ? findMdocTypeProblems(config, claims) : findClaimTypeProblems(vct, claims);
 }
 
 /**
- * What keeps claims from being issued by a configuration: its schema, its format, what it promises. The names that the
- * issuer sets itself are those of the format: an mdoc has none, its elements stand apart from what the protocol says.
+ * Reasons why a configuration cannot issue the claims: its schema, its format, its promised claims. Reserved names depend on the
+ * format: an mdoc has none, since its elements are separate from protocol data.
  */
 export async function findClaimProblems({ schemaValidator, clock }: Ports, issuable: Issuable): Promise<readonly SchemaFault[]> {
   const faults = findSchemaProblems(schemaValidator, issuable);
@@ -74,91 +74,93 @@ async function findIssuingProblems(clock: Clock, issuable: Issuable): Promise<re
   return message === undefined ? [] : [{ path: '', message }];
 }
 
-function findSchemaProblems(validator: SchemaValidator, { configured, configuration, claims }: Issuable): readonly SchemaFault[] {
+function findSchemaProblems(validator: SchemaValidator, { tenant, configuration, claims }: Issuable): readonly SchemaFault[] {
   const { id, schema } = configuration;
   if (schema === null || schema === undefined) return [];
-  return configured.deriveOf(configuration, `schema/${id}`, () => validator.compile(schema))(claims);
+  return tenant.deriveOf(configuration, `schema/${id}`, () => validator.compile(schema))(claims);
 }
 
-function findFormatProblems({ configured, configuration, claims }: Issuable): readonly SchemaFault[] {
+function findFormatProblems({ tenant, configuration, claims }: Issuable): readonly SchemaFault[] {
   const { config } = configuration;
   const isMdoc = config.format === 'mso_mdoc';
-  const frame = frameOf(configured, configuration);
-  const binary = binarySchemaOf(configured, configuration);
+  const frame = frameOf(tenant, configuration);
+  const binary = binarySchemaOf(tenant, configuration);
   const faults = isMdoc ? findMdocProblems(config, claims) : findSdJwtPayloadProblems(claims, frame, binary);
   if (faults.length > 0) return faults;
-  const wrongTypes = findTypeProblems({ configured, configuration, claims });
+  const wrongTypes = findTypeProblems({ tenant, configuration, claims });
   if (wrongTypes.length > 0) return wrongTypes;
-  const named = isMdoc ? mdocElements(config, claims) : claims;
-  const missing = [...missingClaims(config, named), ...missingSubjects(named, configuration.subjectClaims)];
-  return isMdoc ? missing : [...missing, ...brokenRules(typeRules(configuration.vct), claims, frame)];
+  const claimsByName = isMdoc ? mdocElements(config, claims) : claims;
+  const missingClaims = [
+    ...findMissingClaims(config, claimsByName),
+    ...findMissingSubjectClaims(claimsByName, configuration.subjectClaims),
+  ];
+  return isMdoc ? missingClaims : [...missingClaims, ...findTypeRuleViolations(typeRules(configuration.vct), claims, frame)];
 }
 
-/** Claims are judged in the form in which they are issued: data URIs are longer than the base64 that they are made of. */
+/** Claims are checked in the form in which they are issued: data URIs are longer than the base64 in the input. */
 function findSdJwtPayloadProblems(claims: JsonObject, frame: Frame | undefined, binary: JsonObject | undefined): readonly SchemaFault[] {
   if (binary === undefined) return findSdJwtClaimProblems(claims, frame);
   const faults = findBinaryProblems(claims, binary);
   return faults.length > 0 ? faults : findSdJwtClaimProblems(withDataUris(claims, binary), frame);
 }
 
-/** The frame of a configuration; undefined when nothing is selectively disclosable. */
-export function frameOf(configured: TenantConfiguration, configuration: CredentialConfiguration): Frame | undefined {
+export function frameOf(tenant: TenantConfiguration, configuration: CredentialConfiguration): Frame | undefined {
   const { id, disclosureFrame, schema } = configuration;
   if (disclosureFrame === null || disclosureFrame === undefined) return undefined;
-  return configured.deriveOf(configuration, `frame/${id}`, () => {
+  return tenant.deriveOf(configuration, `frame/${id}`, () => {
     const frame = parseDisclosureFrame(disclosureFrame);
-    return schema === null || schema === undefined ? frame : paddedFrame(frame, schema);
+    return schema === null || schema === undefined ? frame : padFrame(frame, schema);
   });
 }
 
-/** The schema of an SD-JWT VC with claims that are bytes; undefined where none is. */
-export function binarySchemaOf(configured: TenantConfiguration, configuration: CredentialConfiguration): JsonObject | undefined {
+/** The schema of an SD-JWT VC with binary claims; undefined without any. */
+export function binarySchemaOf(tenant: TenantConfiguration, configuration: CredentialConfiguration): JsonObject | undefined {
   const { id, config, schema } = configuration;
   if (schema === null || schema === undefined || config.format === 'mso_mdoc') return undefined;
-  return configured.deriveOf(configuration, `binary/${id}`, () => hasBinaryClaims(schema)) ? schema : undefined;
+  return tenant.deriveOf(configuration, `binary/${id}`, () => hasBinaryClaims(schema)) ? schema : undefined;
 }
 
 /**
- * Claims that may be signed: they fit schema and format and override nothing of the protocol.
- * @throws Failure `credential_request_denied`; its cause tells the operator where the fault is.
+ * Checks that claims may be signed: they match schema and format and override no protocol claim.
+ * @throws Failure `credential_request_denied`; its cause contains the problem for the operator.
  */
 export async function assertIssuable({ schemaValidator, clock }: Ports, issuable: Issuable): Promise<void> {
-  const [unfit] = findSchemaProblems(schemaValidator, issuable);
-  if (unfit !== undefined)
-    throw denied(
-      `the claims do not fit the schema: ${unfit.path || 'the document'} ${unfit.message}`,
+  const [schemaFault] = findSchemaProblems(schemaValidator, issuable);
+  if (schemaFault !== undefined)
+    throw issuanceDeniedError(
+      `the claims do not fit the schema: ${schemaFault.path || 'the document'} ${schemaFault.message}`,
       'the claims do not fit the schema; failure of the session says where',
     );
   const [fault] = await findIssuingProblems(clock, issuable);
   if (fault !== undefined)
-    throw denied(
+    throw issuanceDeniedError(
       `the claims cannot be issued: ${fault.path || 'the document'} ${fault.message}`,
       'the claims cannot be issued; failure of the session says where',
     );
 }
 
 /**
- * The wallet learns that it gets nothing, the operator why.
- * @param logged where the reason has names that come with the claims.
+ * The wallet gets an unspecific error, the operator the reason.
+ * @param logged replaces a reason that contains claim names.
  */
-export function denied(reason: string, logged = reason): Failure {
+export function issuanceDeniedError(reason: string, logged = reason): Failure {
   return new Failure('credential_request_denied', 'the issuer cannot issue this credential', {
     cause: new OperatorReason(logged, { cause: new Error(reason) }),
   });
 }
 
 /**
- * What keeps a driving licence from being signed by the key chain of its configuration: readers refuse one of another
- * country or state than its signer (ISO/IEC 18013-5 section 9.3.1).
- * @returns what is wrong, without the values of claims.
+ * Checks that a driving licence can be signed by the key chain of its configuration: readers reject a signer of another
+ * country or state (ISO/IEC 18013-5 section 9.3.1).
+ * @returns the problem, without claim values.
  */
-async function findLicencePlaceProblem(clock: Clock, { configured, configuration, claims }: Issuable): Promise<string | undefined> {
+async function findLicencePlaceProblem(clock: Clock, { tenant, configuration, claims }: Issuable): Promise<string | undefined> {
   const { config, keyChainId } = configuration;
   if (config.format !== 'mso_mdoc' || config.docType !== DRIVING_LICENCE) return undefined;
   // Without a usable key chain no credential is issued, and the signer reports it.
-  const chain = findKeyChain(await configured.keyChains(), 'signing', clock.now(), keyChainId ?? undefined);
+  const chain = findKeyChain(await tenant.keyChains(), 'signing', clock.now(), keyChainId ?? undefined);
   const [certificate] = chain === undefined ? [] : documentSignerChain(chain);
   if (chain === undefined || certificate === undefined) return undefined;
-  const fault = findIssuingPlaceProblem(subjectPlace(certificate), mdocElements(config, claims));
+  const fault = findIssuingLocationProblem(subjectLocation(certificate), mdocElements(config, claims));
   return fault && `the key chain "${chain.id}" cannot sign this licence: ${fault}`;
 }

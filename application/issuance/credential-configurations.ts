@@ -5,9 +5,9 @@ import {
   type CredentialConfigurationBody,
 } from '../../domain/issuance/configuration.ts';
 import { credentialConfigurationResource } from '../../domain/issuance/credential-configuration.resource.ts';
+import { findOtherAlgorithmProblems } from '../../domain/issuance/declared-capabilities.ts';
 import { findLifetimeProblems } from '../../domain/issuance/lifetime-findings.ts';
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
-import { findOtherAlgorithmProblems } from '../../domain/issuance/stated-abilities.ts';
 import { keepTypeIntegrity } from '../../domain/issuance/type-metadata.ts';
 import { findKeyChain, type KeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
@@ -23,10 +23,10 @@ import { SchemaValidator } from '../ports/schema-validator.ts';
 import { Store } from '../ports/store.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { IssuerRegistration } from '../registrar/issuer-registration.ts';
-import { changeOwn, changeOwnAlone } from '../transactions/own-changes.ts';
+import { changeTenant, changeTenantExclusively } from '../transactions/tenant-changes.ts';
 import { assertNotFrozen, withFrozenType } from '../type-metadata/hosted-type.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
-import { assertMayAskFor, assertMayHear, assertOwnCredential } from './credential-rights.ts';
+import { assertMayReceivePresentations, assertMayRequestPresentations, assertOwnCredential } from './credential-rights.ts';
 
 const PORTS = {
   store: Store,
@@ -37,21 +37,21 @@ const PORTS = {
 };
 type Ports = PortsOf<typeof PORTS>;
 
-/** A configuration that was written, with what follows from the key chains of the tenant. */
+/** A written configuration with warnings that depend on the key chains of the tenant. */
 export type WrittenCredentialConfiguration = CredentialConfiguration & { readonly findings?: readonly Finding[] };
 
-/** The credential configurations that a caller may see; a restricted client sees its own only. */
+/** Lists credential configurations; a restricted client sees only those that it may use. */
 export class ListCredentialConfigurations extends needs({}) {
   async execute(caller: TenantCaller): Promise<readonly CredentialConfiguration[]> {
-    const all = await caller.configured.writtenCredentialConfigurations();
-    return all.filter(({ id }) => mayUse(caller.allowedIssuanceConfigs, id));
+    const configurations = await caller.tenant.writtenCredentialConfigurations();
+    return configurations.filter(({ id }) => mayUse(caller.allowedIssuanceConfigs, id));
   }
 }
 
 export class GetCredentialConfiguration extends needs({}) {
   /** @throws Failure `not_found`, also for one that the client may not use. */
   async execute(caller: TenantCaller, id: string): Promise<CredentialConfiguration> {
-    return visible(caller, id);
+    return getVisible(caller, id);
   }
 }
 
@@ -60,19 +60,19 @@ export class ReplaceCredentialConfiguration extends needs(PORTS) {
   /** @throws Failure `invalid_input` with the path of the fault; nothing is stored then. */
   async execute(caller: TenantCaller, body: CredentialConfigurationBody): Promise<WrittenCredentialConfiguration> {
     assertMayUse(caller.allowedIssuanceConfigs, [body.id]);
-    return put(this.ports, caller, body.id, () => ({ body }));
+    return write(this.ports, caller, body.id, () => ({ body }));
   }
 }
 
-/** Changes single members; null resets an optional one. */
+/** Changes single properties; null resets an optional one. */
 export class UpdateCredentialConfiguration extends needs(PORTS) {
   /** @throws Failure `not_found`, `invalid_input`. */
   async execute(caller: TenantCaller, id: string, change: Readonly<Record<string, unknown>>): Promise<WrittenCredentialConfiguration> {
     if (change['id'] !== undefined && change['id'] !== id) throw invalidInput('id', 'the id cannot be changed');
-    await visible(caller, id);
-    return put(this.ports, caller, id, (before) => {
-      if (before === undefined) throw unknown();
-      return mergeChange(CREDENTIAL_CHANGE_RULES, before, change);
+    await getVisible(caller, id);
+    return write(this.ports, caller, id, (storedConfiguration) => {
+      if (storedConfiguration === undefined) throw configurationNotFoundError();
+      return mergeChange(CREDENTIAL_CHANGE_RULES, storedConfiguration, change);
     });
   }
 }
@@ -80,68 +80,75 @@ export class UpdateCredentialConfiguration extends needs(PORTS) {
 export class DeleteCredentialConfiguration extends needs({ store: Store }) {
   /** @throws Failure `not_found`; `conflict` while credentials may carry the hash of its type metadata. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
-    await visible(caller, id);
-    await changeOwn(this.ports.store, caller, async ({ credentialConfigurations }) => {
+    await getVisible(caller, id);
+    await changeTenant(this.ports.store, caller, async ({ credentialConfigurations }) => {
       assertNotFrozen(await credentialConfigurations.get(id));
       await credentialConfigurations.remove(id);
     });
   }
 }
 
-const unknown = () => new Failure('not_found', 'there is no such credential configuration');
+const configurationNotFoundError = () => new Failure('not_found', 'there is no such credential configuration');
 
-async function visible({ configured, allowedIssuanceConfigs }: TenantCaller, id: string): Promise<CredentialConfiguration> {
-  const all = await configured.writtenCredentialConfigurations();
-  const configuration = all.find((one) => one.id === id);
-  if (configuration === undefined || !mayUse(allowedIssuanceConfigs, id)) throw unknown();
+async function getVisible({ tenant, allowedIssuanceConfigs }: TenantCaller, id: string): Promise<CredentialConfiguration> {
+  const configurations = await tenant.writtenCredentialConfigurations();
+  const configuration = configurations.find((entry) => entry.id === id);
+  if (configuration === undefined || !mayUse(allowedIssuanceConfigs, id)) throw configurationNotFoundError();
   return configuration;
 }
 
-/** A whole document, or a stored one with the properties of a change. */
-type Written = Pick<Merged<CredentialConfigurationBody>, 'body'> & Partial<Merged<CredentialConfigurationBody>>;
+/** A whole document, or a stored one with the changed properties. */
+type WrittenBody = Pick<Merged<CredentialConfigurationBody>, 'body'> & Partial<Merged<CredentialConfigurationBody>>;
 
-async function put(
+async function write(
   { store, clock, schemaValidator, webhooks, issuerRegistration }: Ports,
   caller: TenantCaller,
   id: string,
-  next: (before: CredentialConfiguration | undefined) => Written,
+  merge: (stored: CredentialConfiguration | undefined) => WrittenBody,
 ): Promise<WrittenCredentialConfiguration> {
   const now = clock.now();
-  const listing = await caller.configured.credentialListing();
-  const known = listing.documents.find((one) => one.id === id);
-  // A registrar may be asked, so before the transaction.
-  await issuerRegistration.assertTypeRegistered(caller, next(known).body, now);
-  return changeOwnAlone(store, caller, async (repositories) => {
+  const listing = await caller.tenant.credentialListing();
+  const cached = listing.documents.find((entry) => entry.id === id);
+  // Before the transaction, since a registrar may be called.
+  await issuerRegistration.assertTypeRegistered(caller, merge(cached).body, now);
+  return changeTenantExclusively(store, caller, async (repositories) => {
     const { credentialConfigurations, keyChains } = repositories;
-    const before = await credentialConfigurations.find(id);
-    const written = next(before);
-    const body = keepTypeIntegrity(written.body, before);
-    // What a change does not contain stays as it was accepted once, such as an address that may not be called any more.
+    const storedConfiguration = await credentialConfigurations.find(id);
+    const merged = merge(storedConfiguration);
+    const body = keepTypeIntegrity(merged.body, storedConfiguration);
+    // Properties that are not part of a change are not checked again; an address may have become forbidden since.
     const isWritten = (...properties: (keyof CredentialConfigurationBody)[]) =>
-      written.changed === undefined || properties.some((property) => written.changed?.has(property));
+      merged.changed === undefined || properties.some((property) => merged.changed?.has(property));
     const chains = await keyChains.list();
     if (isWritten('keyChainId')) assertKeyChainUsable(chains, 'signing', body.keyChainId, 'keyChainId', now);
     if (isWritten('keyChainId', 'config')) assertAlgorithms(body, chains, now);
-    if (isWritten('schema')) assertSchemaSize(schemaValidator, body.schema, before?.schema);
+    if (isWritten('schema')) assertSchemaSize(schemaValidator, body.schema, storedConfiguration?.schema);
     const addresses = addressesOf(body).filter(({ property }) => isWritten(property));
     assertCallable(webhooks, caller.tenantId, addresses);
-    await assertMayAskFor(repositories, caller, body.iaeActions, before);
+    await assertMayRequestPresentations(repositories, caller, body.iaeActions, storedConfiguration);
     const { claimsWebhook } = body;
-    if (claimsWebhook && claimsWebhook.url !== before?.claimsWebhook?.url) assertMayHear(caller, body.iaeActions, 'claimsWebhook');
-    const kept = keepSecrets(credentialConfigurationResource, body, before);
-    const stored = { ...kept, createdAt: before?.createdAt ?? now, updatedAt: now };
-    const configuration = withFrozenType(stored, before, caller.configured.issuer);
-    const { documents: all } = await credentialConfigurations.relist(listing);
-    if (isWritten('config', 'vct')) assertScopeOfOneType(configuration, all, caller);
-    assertOwnCredential(caller, { after: configuration, before, all, chains, now });
+    if (claimsWebhook && claimsWebhook.url !== storedConfiguration?.claimsWebhook?.url)
+      assertMayReceivePresentations(caller, body.iaeActions, 'claimsWebhook');
+    const withSecrets = keepSecrets(credentialConfigurationResource, body, storedConfiguration);
+    const document = { ...withSecrets, createdAt: storedConfiguration?.createdAt ?? now, updatedAt: now };
+    const configuration = withFrozenType(document, storedConfiguration, caller.tenant.issuer);
+    const { documents: configurations } = await credentialConfigurations.relist(listing);
+    if (isWritten('config', 'vct')) assertScopeOfOneType(configuration, configurations, caller);
+    assertOwnCredential(caller, {
+      nextConfiguration: configuration,
+      previousConfiguration: storedConfiguration,
+      configurations,
+      chains,
+      now,
+    });
     await credentialConfigurations.put(configuration);
-    await issuerRegistration.assertDemanded(caller, configuration);
+    await issuerRegistration.assertRegisteredIfRequired(caller, configuration);
     const findings = findLifetimeProblems(configuration, chains, now);
     return findings.length === 0 ? configuration : { ...configuration, findings };
   });
 }
 
-/** What a configuration says of its signatures is what its key makes. */
+/** The signature algorithms of a configuration must match its key. */
 function assertAlgorithms({ config, keyChainId }: CredentialConfigurationBody, chains: readonly KeyChain[], now: Date): void {
   if ((config.credential_signing_alg_values_supported ?? []).length === 0) return;
   const signer = findKeyChain(chains, 'signing', now, keyChainId ?? undefined);
@@ -149,10 +156,14 @@ function assertAlgorithms({ config, keyChainId }: CredentialConfigurationBody, c
   if (fault !== undefined) throw invalidInput(fault.path, fault.message);
 }
 
-/** One that is stored already stays usable, whatever its size. */
-function assertSchemaSize(validator: SchemaValidator, schema: JsonObject | null | undefined, before: JsonObject | null | undefined): void {
+/** A schema that is already stored is accepted regardless of its size. */
+function assertSchemaSize(
+  validator: SchemaValidator,
+  schema: JsonObject | null | undefined,
+  storedSchema: JsonObject | null | undefined,
+): void {
   if (schema === null || schema === undefined) return;
-  if (!before || canonicalJson(schema) !== canonicalJson(before)) validator.assertSize(schema);
+  if (!storedSchema || canonicalJson(schema) !== canonicalJson(storedSchema)) validator.assertSize(schema);
   validator.compile(schema);
 }
 
@@ -169,18 +180,18 @@ function addressesOf({ claimsWebhook, notificationWebhook, iaeActions }: Credent
   ];
 }
 
-/** HAIP 1.0 section 4.3: a scope means one type of credential, in however many configurations. */
+/** HAIP 1.0 section 4.3: a scope identifies one type of credential, also with several configurations. */
 function assertScopeOfOneType(
   configuration: CredentialConfiguration,
-  others: readonly CredentialConfiguration[],
+  configurations: readonly CredentialConfiguration[],
   { allowedIssuanceConfigs }: TenantCaller,
 ): void {
-  // The addresses of hosted types differ by what follows the issuer, so it need not be known here.
+  // Hosted types of one issuer differ in the rest of the address, so the issuer need not be known here.
   const type = typeOf(configuration, '');
-  const clash = others.find(
-    (other) => other.id !== configuration.id && scopeOf(other) === scopeOf(configuration) && typeOf(other, '') !== type,
+  const clash = configurations.find(
+    (entry) => entry.id !== configuration.id && scopeOf(entry) === scopeOf(configuration) && typeOf(entry, '') !== type,
   );
   if (clash === undefined) return;
-  const named = mayUse(allowedIssuanceConfigs, clash.id) ? clash.id : 'another configuration';
-  throw invalidInput('config.scope', `${named} has this scope, but is another type of credential`);
+  const clashName = mayUse(allowedIssuanceConfigs, clash.id) ? clash.id : 'another configuration';
+  throw invalidInput('config.scope', `${clashName} has this scope, but is another type of credential`);
 }

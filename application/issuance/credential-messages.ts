@@ -1,18 +1,18 @@
 import { parseResponseEncryption } from '../../domain/issuance/encryption.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import { type JsonObject, MAX_STRANGER_MEMBERS, parseJsonObject } from '../../domain/shared/json.ts';
+import { type JsonObject, MAX_UNTRUSTED_PROPERTIES, parseJsonObject } from '../../domain/shared/json.ts';
 import { describeJsonProblem } from '../../domain/shared/json-fault.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { needs } from '../needs.ts';
 import { Encryption } from '../ports/encryption.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
-/** What came to a credential endpoint. */
+/** A request to a credential endpoint. */
 export type IncomingMessage = { readonly contentType: string | undefined; readonly body: Buffer };
 
 export type OpenedMessage = {
   readonly body: JsonObject;
-  /** Whether the request itself came encrypted. */
+  /** True if the request itself was encrypted. */
   readonly encrypted: boolean;
 };
 
@@ -22,19 +22,19 @@ export type SealedAnswer = {
   readonly contentType: 'application/json' | 'application/jwt';
 };
 
-/** Puts an answer into the form that the request asks for. */
+/** Encodes a response in the form that the request requires. */
 export type Seal = (answer: JsonObject) => Promise<SealedAnswer>;
 
 export const sealPlain: Seal = async (answer) => ({ text: JSON.stringify(answer), contentType: 'application/json' });
 
-/** Opens requests to the credential and deferred credential endpoints and seals the answers (OpenID4VCI 1.0 section 10). */
+/** Decrypts requests to the credential and deferred credential endpoints and encrypts the responses (OpenID4VCI 1.0 section 10). */
 export class CredentialMessages extends needs({ encryption: Encryption }) {
   /** @throws Failure `invalid_credential_request`, `invalid_encryption_parameters`. */
-  async open(configured: TenantConfiguration, { contentType, body }: IncomingMessage): Promise<OpenedMessage> {
-    const { requestEncryption } = await configured.issuance();
+  async open(tenant: TenantConfiguration, { contentType, body }: IncomingMessage): Promise<OpenedMessage> {
+    const { requestEncryption } = await tenant.issuance();
     const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
     if (type === 'application/jwt' && requestEncryption !== 'off') {
-      return { body: parse(await this.#decrypt(configured, body)), encrypted: true };
+      return { body: parse(await this.#decrypt(tenant, body)), encrypted: true };
     }
     if (type !== 'application/json') {
       const types = requestEncryption === 'off' ? 'application/json' : 'application/json or application/jwt';
@@ -46,24 +46,24 @@ export class CredentialMessages extends needs({ encryption: Encryption }) {
   }
 
   /**
-   * @returns what puts an answer into the form that the request asks for.
+   * @returns the encoder for the response form that the request requires.
    * @throws Failure `invalid_encryption_parameters`.
    */
-  async responder(configured: TenantConfiguration, { body, encrypted }: OpenedMessage): Promise<Seal> {
-    const { responseEncryption: use } = await configured.issuance();
-    const wanted = parseResponseEncryption(body, { use, encrypted });
-    if (wanted === undefined) return sealPlain;
-    const { recipient, enc, zip } = wanted;
+  async responder(tenant: TenantConfiguration, { body, encrypted }: OpenedMessage): Promise<Seal> {
+    const { responseEncryption: use } = await tenant.issuance();
+    const responseEncryption = parseResponseEncryption(body, { use, encrypted });
+    if (responseEncryption === undefined) return sealPlain;
+    const { recipient, enc, zip } = responseEncryption;
     return async (answer) => ({
       text: await this.ports.encryption.encrypt(JSON.stringify(answer), recipient, { enc, zip }),
       contentType: 'application/jwt',
     });
   }
 
-  async #decrypt(configured: TenantConfiguration, body: Buffer): Promise<string> {
+  async #decrypt(tenant: TenantConfiguration, body: Buffer): Promise<string> {
     const { encryption } = this.ports;
     const jwe = body.toString('latin1');
-    for (const key of encryption.requestKeys(configured.tenantId)) {
+    for (const key of encryption.requestKeys(tenant.tenantId)) {
       const plaintext = await encryption.decrypt(jwe, key, { inflate: true });
       if (plaintext !== undefined) return plaintext;
     }
@@ -72,7 +72,7 @@ export class CredentialMessages extends needs({ encryption: Encryption }) {
 }
 
 function parse(text: string): JsonObject {
-  const parsed = parseJsonObject(text, undefined, MAX_STRANGER_MEMBERS);
-  if (parsed !== undefined) return parsed;
-  throw new Failure('invalid_credential_request', `the body ${describeJsonProblem(text, MAX_STRANGER_MEMBERS)}`);
+  const body = parseJsonObject(text, undefined, MAX_UNTRUSTED_PROPERTIES);
+  if (body !== undefined) return body;
+  throw new Failure('invalid_credential_request', `the body ${describeJsonProblem(text, MAX_UNTRUSTED_PROPERTIES)}`);
 }

@@ -1,5 +1,5 @@
 import { mayUse } from '../../domain/clients/client.ts';
-import { assertOwnNames, type Named } from '../../domain/clients/own-names.ts';
+import { assertNoForeignIdentifiers, type IdentifiedConfiguration } from '../../domain/clients/foreign-identifiers.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { scopeOf, typeAddress, vctOf } from '../../domain/issuance/metadata.ts';
 import { findKeyChain, type KeyChain } from '../../domain/keys/key-chain.ts';
@@ -8,39 +8,45 @@ import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
 
-type Written = {
-  readonly after: CredentialConfiguration;
-  readonly before: CredentialConfiguration | undefined;
-  /** All of the tenant, as they are. */
-  readonly all: readonly CredentialConfiguration[];
+type ConfigurationWrite = {
+  readonly nextConfiguration: CredentialConfiguration;
+  readonly previousConfiguration: CredentialConfiguration | undefined;
+  readonly configurations: readonly CredentialConfiguration[];
   readonly chains: readonly KeyChain[];
   readonly now: Date;
 };
 
 /** @throws Failure `forbidden` for a restricted client that gives its configuration the type, scope or key of another. */
 export function assertOwnCredential(
-  { allowedIssuanceConfigs, configured: { issuer } }: TenantCaller,
-  { after, before, all, chains, now }: Written,
+  { allowedIssuanceConfigs, tenant: { issuer } }: TenantCaller,
+  { nextConfiguration, previousConfiguration, configurations, chains, now }: ConfigurationWrite,
 ): void {
   const defaultKey = findKeyChain(chains, 'signing', now)?.id;
-  const named = (configuration: CredentialConfiguration): Named => {
+  const namesOf = (configuration: CredentialConfiguration): IdentifiedConfiguration => {
     const { id, config, vct, keyChainId } = configuration;
     const isMdoc = config.format === 'mso_mdoc';
     const parent = typeof vct === 'object' ? vct?.extends : undefined;
-    // One type counts in all formats; and what a hosted type is called is kept for it.
+    // A type is reserved in all formats, and so is the address of a hosted type.
     const types = isMdoc ? [config.docType] : [vctOf(configuration, issuer), parent];
     const key = keyChainId ?? defaultKey;
     return {
       id,
       names: {
-        'the type': defined([...types, ...(configuration === after ? [] : [typeAddress({ id }, issuer)])]),
+        'the type': defined([...types, ...(configuration === nextConfiguration ? [] : [typeAddress({ id }, issuer)])]),
         'config.scope': [scopeOf(configuration)],
-        // A new configuration may sign with what all sign with that name no key.
-        keyChainId: defined([configuration === after && before === undefined && key === defaultKey ? undefined : key]),
+        // Without a key a new configuration uses the default key, which is common to all.
+        keyChainId: defined([
+          configuration === nextConfiguration && previousConfiguration === undefined && key === defaultKey ? undefined : key,
+        ]),
       },
     };
   };
-  assertOwnNames(allowedIssuanceConfigs, named(after), before && named(before), all.map(named));
+  assertNoForeignIdentifiers(
+    allowedIssuanceConfigs,
+    namesOf(nextConfiguration),
+    previousConfiguration && namesOf(previousConfiguration),
+    configurations.map(namesOf),
+  );
 }
 
 function defined(names: readonly (string | undefined)[]): readonly string[] {
@@ -48,45 +54,45 @@ function defined(names: readonly (string | undefined)[]): readonly string[] {
 }
 
 /**
- * What the user has to present before the issuance must be something that can be asked for. Whoever asks for it is told
- * the answer, so naming a presentation takes a role for presentations; and for a restricted client there are only its own
- * configurations. What somebody else named here before may stay.
+ * Checks the presentations that the user has to make before the issuance. The backend of the issuance receives the result, so naming a
+ * presentation configuration requires a role for presentations, and a restricted client may name only its own configurations.
+ * References that were stored before are accepted.
  * @throws Failure `forbidden`, `invalid_input`.
  */
-export async function assertMayAskFor(
+export async function assertMayRequestPresentations(
   { presentationConfigurations }: TenantRepositories,
   { allowedPresentationConfigs, roles }: TenantCaller,
   iaeActions: readonly InteractiveAction[] | null | undefined,
-  before: CredentialConfiguration | undefined,
+  storedConfiguration: CredentialConfiguration | undefined,
 ): Promise<void> {
-  const named = new Set((before?.iaeActions ?? []).map(presentationOf));
+  const storedIds = new Set((storedConfiguration?.iaeActions ?? []).map(presentationOf));
   const mayAsk = roles.includes('presentation:manage') || roles.includes('presentation:request');
   for (const [index, action] of (iaeActions ?? []).entries()) {
     const id = presentationOf(action);
     if (id === undefined) continue;
     const path = `iaeActions.${index}.presentationConfigId`;
-    if (!mayAsk && !named.has(id)) {
+    if (!mayAsk && !storedIds.has(id)) {
       const message = `${path}: naming a presentation configuration needs presentation:manage or presentation:request`;
       throw new Failure('forbidden', message);
     }
-    const isKnown = (await presentationConfigurations.find(id)) !== undefined;
-    if (isKnown && (mayUse(allowedPresentationConfigs, id) || named.has(id))) continue;
+    const exists = (await presentationConfigurations.find(id)) !== undefined;
+    if (exists && (mayUse(allowedPresentationConfigs, id) || storedIds.has(id))) continue;
     throw invalidInput(path, 'there is no such presentation configuration');
   }
 }
 
 /**
- * A backend of credentials is told what was presented, so who says which backend that is may ask for it, too.
- * @throws Failure `forbidden` for a webhook of a configuration that asks for a presentation.
+ * Checks the right to name a webhook that receives presented claims: it requires the right to request these presentations.
+ * @throws Failure `forbidden` for a webhook of a configuration that requires a presentation.
  */
-export function assertMayHear(
+export function assertMayReceivePresentations(
   { allowedPresentationConfigs, roles }: Pick<TenantCaller, 'allowedPresentationConfigs' | 'roles'>,
   iaeActions: readonly InteractiveAction[] | null | undefined,
   path: string,
 ): void {
-  const asked = (iaeActions ?? []).flatMap((action) => presentationOf(action) ?? []);
+  const requestedIds = (iaeActions ?? []).flatMap((action) => presentationOf(action) ?? []);
   const mayAsk = roles.includes('presentation:manage') || roles.includes('presentation:request');
-  if (asked.every((id) => mayAsk && mayUse(allowedPresentationConfigs, id))) return;
+  if (requestedIds.every((id) => mayAsk && mayUse(allowedPresentationConfigs, id))) return;
   const needed = 'presentation:manage or presentation:request, and leave to use what iaeActions name';
   throw new Failure('forbidden', `${path}: it is told what was presented, so naming it needs ${needed}`);
 }

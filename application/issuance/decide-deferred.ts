@@ -2,10 +2,10 @@ import { object, strictObject, z } from 'zod';
 import { describeDeferred } from '../../domain/audit/describe-change.ts';
 import type { Change } from '../../domain/changes/change.ts';
 import { mayUse } from '../../domain/clients/client.ts';
+import { findBackendCredentialProblems } from '../../domain/issuance/backend-credential-problems.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { assertPending, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
-import { findBackendCredentialProblems } from '../../domain/issuance/handed-in.ts';
-import { complete, type Room } from '../../domain/issuance/issuing.ts';
+import { complete, type IssuanceLimit } from '../../domain/issuance/issuing.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput, type OperatorReason } from '../../domain/shared/failure.ts';
 import type { Finding } from '../../domain/shared/finding.ts';
@@ -20,13 +20,13 @@ import { Store } from '../ports/store.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
 import { StatusAllocator } from '../status-lists/status-allocator.ts';
 import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
-import { revoking } from './active-set.ts';
-import { BatchMaker, type MadeBatch } from './batch-maker.ts';
+import { revocationOfEarlier } from './active-set.ts';
+import { BatchFactory, type CredentialBatch } from './batch-factory.ts';
 import { findClaimProblems } from './collect-claims.ts';
-import { withinLimit } from './room.ts';
+import { withinLimit } from './issuance-limit.ts';
 import { WalletFollower } from './wallet-follower.ts';
 
-/** A credential as a wallet takes it: an SD-JWT, or an mdoc in base64url. */
+/** A credential in wire format: an SD-JWT, or an mdoc in base64url. */
 const Credential = z
   .string()
   .max(1_000_000)
@@ -55,7 +55,7 @@ export const DeferredFailure = object({
   errorMessage: z.string().min(1).max(1000).describe('for the operator; wallets never see it'),
 }).meta({ id: 'DeferredFailure' });
 
-/** With what wallets will refuse of credentials that were made elsewhere. */
+/** Adds warnings about credentials that a backend created. */
 export type CompletedTransaction = DeferredTransaction & { readonly findings: readonly Finding[] };
 
 /** Reasons for which a pending transaction cannot be completed any more, by the part of the change that failed. */
@@ -64,13 +64,12 @@ const REVOKED = {
   unrevoked: 'the authorization of the wallet was revoked',
 } as const;
 
-/** Transactions that a list holds at most. */
 const MAX_LISTED = 500;
 
-/** What a backend does with the credentials that it promised for later. */
+/** Decides deferred transactions on behalf of the backend. */
 export class DecideDeferred extends needs({
   store: Store,
-  batchMaker: BatchMaker,
+  batchMaker: BatchFactory,
   walletFollower: WalletFollower,
   statusAllocator: StatusAllocator,
   tenantConfigurations: TenantConfigurations,
@@ -78,13 +77,13 @@ export class DecideDeferred extends needs({
   sessionNotes: SessionNotes,
   clock: Clock,
 }) {
-  /** The newest first; a restricted client sees those of its configurations. */
+  /** Newest first; a restricted client sees those of its configurations. */
   async list(caller: TenantCaller, sessionId?: string): Promise<readonly DeferredTransaction[]> {
-    const all = await this.ports.store.read(caller.tenantId).deferredTransactions({
+    const transactions = await this.ports.store.read(caller.tenantId).deferredTransactions({
       limit: MAX_LISTED,
       ...(sessionId === undefined ? {} : { sessionId: sessionId as SessionId }),
     });
-    return all.filter((transaction) => maySee(caller, transaction));
+    return transactions.filter((transaction) => maySee(caller, transaction));
   }
 
   /** @throws Failure `not_found`. */
@@ -102,41 +101,42 @@ export class DecideDeferred extends needs({
     const { store, clock, batchMaker, statusAllocator, tenantConfigurations } = this.ports;
     const transaction = await this.get(caller, id);
     assertPending(transaction, clock.now());
-    const configuration = await caller.configured.credentialConfiguration(transaction.credentialConfigurationId);
+    const configuration = await caller.tenant.credentialConfiguration(transaction.credentialConfigurationId);
     if (configuration === undefined) throw new Failure('conflict', 'its credential configuration was deleted');
     const session = (await store.read(caller.tenantId).session(transaction.sessionId))?.session;
-    if (session === undefined) throw over();
-    const made = await this.#make(caller, configuration, transaction, completion);
-    const { credentials, batch } = made;
+    if (session === undefined) throw sessionEndedError();
+    const createdBatch = await this.#createBatch(caller, configuration, transaction, completion);
+    const { credentials, batch } = createdBatch;
     const now = clock.now();
     const audit = { by: caller, change: describeDeferred(id, 'completed') };
-    const record = async (room: Room, before: readonly IssuedBatch[]) => {
-      const { statuses = [] } = await revoking(statusAllocator, caller.configured, configuration, session.id, before);
+    const record = async (limit: IssuanceLimit, earlierBatches: readonly IssuedBatch[]) => {
+      const { statuses = [] } = await revocationOfEarlier(statusAllocator, caller.tenant, configuration, session.id, earlierBatches);
       const change = {
-        ...complete(session, transaction, credentials, batch, room),
+        ...complete(session, transaction, credentials, batch, limit),
         statuses,
         audit,
-        ...defined({ follows: made.follows, identifies: made.identifies }),
+        ...defined({ follows: createdBatch.follows, identifies: createdBatch.identifies }),
         ...(transaction.walletStatuses !== null && { holds: { transactionId: id, statuses: [] } }),
       };
       const committed = await store.commit(caller.tenantId, change, now);
-      if (committed.done && statuses.length > 0) tenantConfigurations.committed(caller.tenantId, { statuses }, { done: true });
-      if (!committed.done && (committed.part === 'identifies' || committed.part === 'unrevoked')) throw revoked(REVOKED[committed.part]);
+      if (committed.done && statuses.length > 0) tenantConfigurations.onCommitted(caller.tenantId, { statuses }, { done: true });
+      if (!committed.done && (committed.part === 'identifies' || committed.part === 'unrevoked'))
+        throw revokedError(REVOKED[committed.part]);
       return committed.done;
     };
     try {
       await withinLimit({ reads: store.read(caller.tenantId) }, session.id, configuration, record);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      batchMaker.discard(caller.configured, made);
+      batchMaker.discard(caller.tenant, createdBatch);
       assertPending(await this.get(caller, id), now);
       if (error.code === 'session_quota_exceeded') throw error;
-      if (!isRevoked(error)) throw over();
+      if (!isRevoked(error)) throw sessionEndedError();
       await this.#failRevoked(caller, transaction, error);
       throw error;
     }
-    const isOurs = completion.claims !== undefined;
-    const findings = isOurs ? [] : findBackendCredentialProblems(credentials, configuration, transaction.holderKeys);
+    const isSignedHere = completion.claims !== undefined;
+    const findings = isSignedHere ? [] : findBackendCredentialProblems(credentials, configuration, transaction.holderKeys);
     return { ...(await this.get(caller, id)), findings };
   }
 
@@ -161,7 +161,7 @@ export class DecideDeferred extends needs({
     return this.get(caller, id);
   }
 
-  /** A transaction that can never be completed fails, so that the wallet is told that it gets nothing. */
+  /** Fails a transaction that can never be completed, so that the wallet gets an error. */
   async #failRevoked(caller: TenantCaller, { id, walletStatuses }: DeferredTransaction, { message: errorMessage }: Failure): Promise<void> {
     const change: Change = {
       deferred: { id, act: 'fail', errorMessage },
@@ -171,23 +171,24 @@ export class DecideDeferred extends needs({
     await this.ports.store.commit(caller.tenantId, change, this.ports.clock.now());
   }
 
-  async #make(
-    { configured }: TenantCaller,
+  async #createBatch(
+    { tenant }: TenantCaller,
     configuration: CredentialConfiguration,
     { sessionId, holderKeys, walletStatuses, grantId, authorizedAt, createdAt }: DeferredTransaction,
     { credential, credentials, claims }: DeferredCompletion,
-  ): Promise<MadeBatch> {
+  ): Promise<CredentialBatch> {
     const { batchMaker, walletFollower } = this.ports;
     if (claims === undefined) {
-      const given = credentials ?? (credential === undefined ? [] : [credential]);
-      if (given.length > Math.max(1, holderKeys.length)) throw invalidInput('credentials', `the wallet proved ${holderKeys.length} keys`);
-      return { credentials: given, batch: batchMaker.recordOf(sessionId, configuration.id, given.length) };
+      const backendCredentials = credentials ?? (credential === undefined ? [] : [credential]);
+      if (backendCredentials.length > Math.max(1, holderKeys.length))
+        throw invalidInput('credentials', `the wallet proved ${holderKeys.length} keys`);
+      return { credentials: backendCredentials, batch: batchMaker.recordOf(sessionId, configuration.id, backendCredentials.length) };
     }
-    const [fault] = await findClaimProblems(this.ports, { configured, configuration, claims });
+    const [fault] = await findClaimProblems(this.ports, { tenant, configuration, claims });
     if (fault !== undefined) throw invalidInput(`claims${fault.path}`, fault.message);
-    const statuses = await walletFollower.followed(configured, configuration, walletStatuses ?? []);
-    await walletFollower.assertStanding(configured, statuses, unwanted);
-    return batchMaker.make(configured, configuration, {
+    const statuses = await walletFollower.followed(tenant, configuration, walletStatuses ?? []);
+    await walletFollower.assertNotRevoked(tenant, statuses, walletRevokedError);
+    return batchMaker.create(tenant, configuration, {
       session: { id: sessionId },
       claims,
       holderKeys,
@@ -197,13 +198,13 @@ export class DecideDeferred extends needs({
   }
 }
 
-function unwanted(told: string, options: { readonly cause: OperatorReason }): Failure {
-  return new Failure('conflict', `${told}; fail the transaction, or try again later`, options);
+function walletRevokedError(message: string, options: { readonly cause: OperatorReason }): Failure {
+  return new Failure('conflict', `${message}; fail the transaction, or try again later`, options);
 }
 
 const IS_REVOKED = Symbol('revoked');
 
-function revoked(reason: string): Failure {
+function revokedError(reason: string): Failure {
   return new Failure('conflict', `${reason}, so the transaction failed`, { cause: IS_REVOKED });
 }
 
@@ -211,7 +212,7 @@ function isRevoked(failure: Failure): boolean {
   return failure.cause === IS_REVOKED;
 }
 
-function over(): Failure {
+function sessionEndedError(): Failure {
   return new Failure('conflict', 'its session may issue no more');
 }
 

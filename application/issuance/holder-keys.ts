@@ -1,11 +1,11 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { parseProofs } from '../../domain/issuance/credential-request.ts';
-import { OpenedKeyAttestations } from '../../domain/issuance/key-attestation.ts';
+import { KeyAttestationCache } from '../../domain/issuance/key-attestation.ts';
 import { assertJwtProofClaims, parseJwtProof } from '../../domain/issuance/proof.ts';
-import { mostCopies } from '../../domain/issuance/reuse-policy.ts';
-import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
+import { maxBatchSize } from '../../domain/issuance/reuse-policy.ts';
+import { isAlgorithmAllowed } from '../../domain/issuance/wallet-algorithms.ts';
 import { parseChallenge } from '../../domain/oauth/challenge.ts';
-import type { UsedValue } from '../../domain/oauth/used-value.ts';
+import type { ConsumedValue } from '../../domain/oauth/consumed-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
@@ -14,137 +14,141 @@ import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
-import { type JudgedAttestation, KeyAttestations } from './key-attestations.ts';
+import { KeyAttestations, type VerifiedAttestation } from './key-attestations.ts';
 
-/** Purpose of a nonce that goes into a proof. */
+/** Purpose of a nonce in a proof. */
 export const C_NONCE = 'c_nonce';
 
 export type ProvenKeys = {
-  /** One credential each; empty for a configuration that binds no key. */
+  /** One per credential; empty for a configuration without holder binding. */
   readonly holderKeys: readonly PublicJwk[];
-  /** The nonces that the proofs carry, to be spent by the caller's commit. */
-  readonly used: readonly UsedValue[];
-  /** Where the attestations of the keys would be revoked. */
+  /** Nonces of the proofs, consumed by the caller's commit. */
+  readonly used: readonly ConsumedValue[];
+  /** Status references of the key attestations. */
   readonly statuses: readonly WalletStatus[];
 };
 
-type Question = {
-  readonly configured: TenantConfiguration;
+type ProofContext = {
+  readonly tenant: TenantConfiguration;
   readonly configuration: CredentialConfiguration;
   readonly clientId: string | undefined;
   readonly now: Date;
-  /** Most credentials of one response. */
+  /** Maximum number of credentials in one response. */
   readonly limit: number;
-  /** Whether what proofs say about their keys can be judged, or has to be there. */
+  /** Depends on trust lists, which are needed to verify attestations, and on the configuration. */
   readonly attestations: 'ignored' | 'judged' | 'required';
-  readonly opened: OpenedKeyAttestations;
+  readonly attestationCache: KeyAttestationCache;
 };
 
-/** What the proofs of one request say. */
-type Gathered = {
+/** The content of all proofs of one request. */
+type CollectedProofs = {
   /** Proven keys by RFC 7638 thumbprint. */
   readonly keys: Map<string, PublicJwk>;
   readonly nonces: Set<string>;
-  /** The attestations that have to be judged. */
+  /** The attestations to verify. */
   readonly attested: Set<string>;
 };
 
-/** Checks the proofs of a credential request (OpenID4VCI 1.0 appendix F). */
+/** Verifies the proofs of a credential request (OpenID4VCI 1.0 appendix F). */
 export class HolderKeys extends needs({ signatures: Signatures, keyAttestations: KeyAttestations, settings: ServiceSettings }) {
   /**
-   * Signatures and structure before nonces, so `invalid_nonce` always means that a new nonce would do.
+   * Verifies signatures and structure before nonces, so that after `invalid_nonce` a new nonce is sufficient.
    * @param clientId of the access token; absent for an anonymous wallet.
    * @throws Failure `invalid_proof`, `invalid_nonce`, `invalid_credential_request`.
    */
   async verifyProofs(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     configuration: CredentialConfiguration,
     body: JsonObject,
     clientId: string | undefined,
     now: Date,
   ): Promise<ProvenKeys> {
-    const { batchSize, walletProviderTrustLists: lists } = await configured.issuance();
-    const limit = mostCopies(configuration, batchSize);
+    const { batchSize, walletProviderTrustLists: lists } = await tenant.issuance();
+    const limit = maxBatchSize(configuration, batchSize);
     const proofs = parseProofs(body, configuration, limit);
     if (proofs === undefined) return { holderKeys: [], used: [], statuses: [] };
     const required = configuration.keyAttestationsRequired ?? undefined;
-    const question: Question = {
-      configured,
+    const context: ProofContext = {
+      tenant,
       configuration,
       clientId,
       now,
       limit,
-      // Nobody can judge an attestation without trust lists; where it is not asked for, the proven key counts alone.
+      // Without trust lists an optional attestation cannot be verified and is ignored; the proven key is used alone.
       attestations: required !== undefined ? 'required' : lists.length > 0 ? 'judged' : 'ignored',
-      opened: new OpenedKeyAttestations(),
+      attestationCache: new KeyAttestationCache(),
     };
-    if (proofs.type === 'attestation') return this.#byAttestation(question, proofs.texts[0] ?? '');
-    const issuance = await configured.issuance();
-    const gathered = this.#gather(question, proofs.texts);
-    if (![...gathered.keys.values()].every((key) => isAllowed(key, issuance)))
+    if (proofs.type === 'attestation') return this.#byAttestation(context, proofs.texts[0] ?? '');
+    const issuance = await tenant.issuance();
+    const collected = this.#collect(context, proofs.texts);
+    if (![...collected.keys.values()].every((key) => isAlgorithmAllowed(key, issuance)))
       throw new Failure('invalid_proof', 'this issuer does not take the alg of the proof');
-    if (gathered.attested.size > 0) return this.#withAttestations(question, gathered);
-    return { holderKeys: [...gathered.keys.values()], used: this.#readNonces(configured, gathered.nonces, now), statuses: [] };
+    if (collected.attested.size > 0) return this.#withAttestations(context, collected);
+    return { holderKeys: [...collected.keys.values()], used: this.#readNonces(tenant, collected.nonces, now), statuses: [] };
   }
 
-  #gather({ configured, clientId, now, attestations, opened }: Question, texts: readonly string[]): Gathered {
-    const gathered: Gathered = { keys: new Map(), nonces: new Set(), attested: new Set() };
+  #collect({ tenant, clientId, now, attestations, attestationCache }: ProofContext, texts: readonly string[]): CollectedProofs {
+    const collected: CollectedProofs = { keys: new Map(), nonces: new Set(), attested: new Set() };
     for (const text of texts) {
-      const proof = parseJwtProof(text, opened);
+      const proof = parseJwtProof(text, attestationCache);
       // OpenID4VCI 1.0 appendix F.4
       if (!this.ports.signatures.verify(proof.key, proof.signingInput, proof.signature, 'once')) {
         throw new Failure('invalid_proof', 'the signature of the proof is wrong');
       }
-      gathered.nonces.add(assertJwtProofClaims(proof, { audience: configured.issuer, clientId, now }));
+      collected.nonces.add(assertJwtProofClaims(proof, { audience: tenant.issuer, clientId, now }));
       // OpenID4VCI 1.0 section 8.3: a key binds at most one credential
       const name = thumbprint(proof.key);
-      if (gathered.keys.has(name)) throw new Failure('invalid_proof', 'the same key stands in two proofs');
-      gathered.keys.set(name, proof.key);
+      if (collected.keys.has(name)) throw new Failure('invalid_proof', 'the same key stands in two proofs');
+      collected.keys.set(name, proof.key);
       if (attestations === 'ignored') continue;
-      if (proof.keyAttestation !== undefined) gathered.attested.add(proof.keyAttestation);
+      if (proof.keyAttestation !== undefined) collected.attested.add(proof.keyAttestation);
       else if (attestations === 'required') {
         // OpenID4VCI 1.0 appendix F.1
         throw new Failure('invalid_proof', 'this credential needs a key_attestation in each proof');
       }
     }
-    return gathered;
+    return collected;
   }
 
-  /** OpenID4VCI 1.0 appendix F.1: one credential for each attested key, also for those that signed nothing. */
-  async #withAttestations(question: Question, { keys, nonces, attested }: Gathered): Promise<ProvenKeys> {
-    const judged: JudgedAttestation[] = [];
-    for (const text of attested) judged.push(await this.#judge(question, text, 'jwt'));
-    const all = new Map(keys);
-    for (const [name, key] of judged.flatMap((attestation) => [...attestation.keys])) {
-      if (all.size < question.limit) all.set(name, key);
+  /** OpenID4VCI 1.0 appendix F.1: one credential for each attested key, also for keys without a proof. */
+  async #withAttestations(context: ProofContext, { keys, nonces, attested }: CollectedProofs): Promise<ProvenKeys> {
+    const verified: VerifiedAttestation[] = [];
+    for (const text of attested) verified.push(await this.#verifyAttestation(context, text, 'jwt'));
+    const keysByThumbprint = new Map(keys);
+    for (const [name, key] of verified.flatMap((attestation) => [...attestation.keys])) {
+      if (keysByThumbprint.size < context.limit) keysByThumbprint.set(name, key);
     }
-    const allNonces = new Set([...nonces, ...judged.flatMap(({ nonce }) => nonce ?? [])]);
-    const used = this.#readNonces(question.configured, allNonces, question.now);
-    const { configured, now } = question;
-    const statuses = await this.ports.keyAttestations.verifyStatuses(configured, judged, now);
-    return { holderKeys: [...all.values()], used, statuses };
+    const allNonces = new Set([...nonces, ...verified.flatMap(({ nonce }) => nonce ?? [])]);
+    const used = this.#readNonces(context.tenant, allNonces, context.now);
+    const { tenant, now } = context;
+    const statuses = await this.ports.keyAttestations.verifyStatuses(tenant, verified, now);
+    return { holderKeys: [...keysByThumbprint.values()], used, statuses };
   }
 
-  /** OpenID4VCI 1.0 appendix F.3: the provider vouches for the keys, and nobody proves to have them. */
-  async #byAttestation(question: Question, text: string): Promise<ProvenKeys> {
-    const attestation = await this.#judge(question, text, 'attestation');
+  /** OpenID4VCI 1.0 appendix F.3: the provider attests the keys, without a proof of possession. */
+  async #byAttestation(context: ProofContext, text: string): Promise<ProvenKeys> {
+    const attestation = await this.#verifyAttestation(context, text, 'attestation');
     if (attestation.nonce === undefined) throw new Failure('invalid_proof', 'the key attestation has no nonce');
-    const used = this.#readNonces(question.configured, new Set([attestation.nonce]), question.now);
-    const { configured, now, limit } = question;
-    const statuses = await this.ports.keyAttestations.verifyStatuses(configured, [attestation], now);
+    const used = this.#readNonces(context.tenant, new Set([attestation.nonce]), context.now);
+    const { tenant, now, limit } = context;
+    const statuses = await this.ports.keyAttestations.verifyStatuses(tenant, [attestation], now);
     return { holderKeys: [...attestation.keys.values()].slice(0, limit), used, statuses };
   }
 
-  #judge({ configured, configuration, now, opened }: Question, text: string, proofType: 'jwt' | 'attestation'): Promise<JudgedAttestation> {
+  #verifyAttestation(
+    { tenant, configuration, now, attestationCache }: ProofContext,
+    text: string,
+    proofType: 'jwt' | 'attestation',
+  ): Promise<VerifiedAttestation> {
     const levels = configuration.keyAttestationsRequired;
-    return this.ports.keyAttestations.verify(configured, opened.open(text), { proofType, levels, now });
+    return this.ports.keyAttestations.verify(tenant, attestationCache.parse(text), { proofType, levels, now });
   }
 
-  #readNonces(configured: TenantConfiguration, nonces: ReadonlySet<string>, now: Date): UsedValue[] {
+  #readNonces(tenant: TenantConfiguration, nonces: ReadonlySet<string>, now: Date): ConsumedValue[] {
     return [...nonces].map((nonce) => {
-      const fresh = parseChallenge(this.ports.settings.nonceKeys, configured.tenantId, C_NONCE, now, nonce);
-      if (fresh === undefined) throw new Failure('invalid_nonce', 'the nonce is unknown or too old; get a new one');
-      return { kind: 'c_nonce', ...fresh };
+      const challenge = parseChallenge(this.ports.settings.nonceKeys, tenant.tenantId, C_NONCE, now, nonce);
+      if (challenge === undefined) throw new Failure('invalid_nonce', 'the nonce is unknown or too old; get a new one');
+      return { kind: 'c_nonce', ...challenge };
     });
   }
 }

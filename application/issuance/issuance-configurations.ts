@@ -4,13 +4,13 @@ import {
   defaultIssuance,
   type IssuanceConfiguration,
   type IssuanceConfigurationBody,
-  isPreferenceKnown,
+  isPreferredServerAvailable,
   withDefaults,
 } from '../../domain/issuance/issuance-configuration.ts';
 import { findIssuanceProblems } from '../../domain/issuance/issuance-findings.ts';
-import { keepWalletListPins } from '../../domain/issuance/kept-list-pins.ts';
+import { keepWalletListPins } from '../../domain/issuance/wallet-list-pins.ts';
 import { type FieldError, invalidFields, invalidInput } from '../../domain/shared/failure.ts';
-import { contradictions } from '../../domain/shared/finding.ts';
+import { profileViolations } from '../../domain/shared/finding.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import type { TenantCaller } from '../caller.ts';
@@ -21,25 +21,25 @@ import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { IssuerRegistration } from '../registrar/issuer-registration.ts';
-import { changeOwn, changeOwnAlone } from '../transactions/own-changes.ts';
+import { changeTenant, changeTenantExclusively } from '../transactions/tenant-changes.ts';
 import { findPurposeProblem, ListSigners, type NamedList } from '../trust-lists/list-signers.ts';
 import { pinSigners } from '../trust-lists/verify-trust-list.ts';
 import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
 
-/** How the tenant issues; makes a default configuration when there is none. */
+/** Returns the issuance configuration; stores a default one if there is none. */
 export class GetIssuanceConfiguration extends needs({ store: Store, clock: Clock }) {
   async execute(caller: TenantCaller): Promise<IssuanceConfiguration> {
-    const known = await caller.configured.issuanceConfiguration();
-    if (known !== undefined) return withDefaults(known);
+    const storedConfiguration = await caller.tenant.issuanceConfiguration();
+    if (storedConfiguration !== undefined) return withDefaults(storedConfiguration);
     const now = this.ports.clock.now();
-    return changeOwn(this.ports.store, caller, async ({ tenant, issuanceConfiguration }) => {
+    return changeTenant(this.ports.store, caller, async ({ tenant, issuanceConfiguration }) => {
       const existing = await issuanceConfiguration.find('default');
       if (existing !== undefined) return existing;
       const { name } = await tenant.get();
       const configuration: IssuanceConfiguration = { ...defaultIssuance(name), id: 'default', createdAt: now, updatedAt: now };
-      // What the profile of the tenant demands beyond the defaults has to be said by somebody.
-      const { profile } = caller.configured;
-      if (profile !== null && contradictions(findIssuanceProblems(configuration, profile), profile).length > 0) return configuration;
+      // A profile may require values that have no default; then nothing is stored.
+      const { profile } = caller.tenant;
+      if (profile !== null && profileViolations(findIssuanceProblems(configuration, profile), profile).length > 0) return configuration;
       await issuanceConfiguration.put(configuration);
       return configuration;
     });
@@ -55,30 +55,30 @@ export class ReplaceIssuanceConfiguration extends needs({
   issuerRegistration: IssuerRegistration,
 }) {
   /**
-   * @throws Failure `invalid_input` for a key chain that cannot sign, a preferred server that is none of the
-   *   tenant's, addresses that may not be called, trust lists that cannot be had, or the placeholder of a secret that nobody stored.
+   * @throws Failure `invalid_input` for a key chain that cannot sign, a preferred server that the tenant does not have, addresses that
+   *   may not be called, trust lists that cannot be fetched, or the placeholder of a secret that is not stored.
    */
-  async execute(caller: TenantCaller, wanted: IssuanceConfigurationBody): Promise<IssuanceConfiguration> {
+  async execute(caller: TenantCaller, requestedBody: IssuanceConfigurationBody): Promise<IssuanceConfiguration> {
     const { store, clock, settings, remote } = this.ports;
     const now = clock.now();
-    if (!isPreferenceKnown(caller.configured.issuer, wanted)) {
-      const known = authorizationServers(caller.configured.issuer, wanted);
-      const message = `name one of authServers, the chained server when it is enabled, or built-in: ${known.join(', ') || 'there is none'}`;
+    if (!isPreferredServerAvailable(caller.tenant.issuer, requestedBody)) {
+      const servers = authorizationServers(caller.tenant.issuer, requestedBody);
+      const message = `name one of authServers, the chained server when it is enabled, or built-in: ${servers.join(', ') || 'there is none'}`;
       throw invalidInput('preferredAuthServer', message);
     }
-    assertCallable(remote, caller.tenantId, addressesOf(wanted, settings));
-    const body = await this.#pinned(caller, wanted);
+    assertCallable(remote, caller.tenantId, addressesOf(requestedBody, settings));
+    const body = await this.#withPins(caller, requestedBody);
     await this.ports.issuerRegistration.assertIssuerRegistered(caller, body.registrationCert, now);
-    return changeOwnAlone(store, caller, async ({ issuanceConfiguration, keyChains }) => {
+    return changeTenantExclusively(store, caller, async ({ issuanceConfiguration, keyChains }) => {
       const chains = await keyChains.list();
       assertKeyChainUsable(chains, 'signing', body.signingKeyId, 'signingKeyId', now);
       const chainedKey = body.chainedAs?.token.signingKeyId;
       assertKeyChainUsable(chains, 'signing', chainedKey, 'chainedAs.token.signingKeyId', now);
-      const before = await issuanceConfiguration.find('default');
+      const storedConfiguration = await issuanceConfiguration.find('default');
       const configuration: IssuanceConfiguration = {
-        ...keepSecrets(issuanceConfigurationResource, body, before),
+        ...keepSecrets(issuanceConfigurationResource, body, storedConfiguration),
         id: 'default',
-        createdAt: before?.createdAt ?? now,
+        createdAt: storedConfiguration?.createdAt ?? now,
         updatedAt: now,
       };
       await issuanceConfiguration.put(configuration);
@@ -86,32 +86,32 @@ export class ReplaceIssuanceConfiguration extends needs({
     });
   }
 
-  /** Certificates that a document brings say who signs its lists; else the signers of new lists are looked for, and pinned. */
-  async #pinned(caller: TenantCaller, wanted: IssuanceConfigurationBody): Promise<IssuanceConfigurationBody> {
-    const before = await caller.configured.issuanceConfiguration();
-    const known = before && withDefaults(before);
-    const isStored = (uri: string) => known?.walletProviderTrustLists.includes(uri) ?? false;
-    if (wanted.walletProviderTrustListCertificates.length > 0) {
-      await this.#assertWalletProviders(caller, wanted, isStored);
-      return wanted;
+  /** Certificates in the document pin the signers of its lists; otherwise the signers of new lists are looked up and pinned. */
+  async #withPins(caller: TenantCaller, requestedBody: IssuanceConfigurationBody): Promise<IssuanceConfigurationBody> {
+    const storedConfiguration = await caller.tenant.issuanceConfiguration();
+    const effectiveConfiguration = storedConfiguration && withDefaults(storedConfiguration);
+    const isStored = (uri: string) => effectiveConfiguration?.walletProviderTrustLists.includes(uri) ?? false;
+    if (requestedBody.walletProviderTrustListCertificates.length > 0) {
+      await this.#assertWalletProviders(caller, requestedBody, isStored);
+      return requestedBody;
     }
-    const body = keepWalletListPins(wanted, known);
-    const kept = body.walletProviderTrustListCertificates;
-    const isNew = (uri: string) => kept.length === 0 || !isStored(uri);
+    const body = keepWalletListPins(requestedBody, effectiveConfiguration);
+    const pinnedCertificates = body.walletProviderTrustListCertificates;
+    const isNew = (uri: string) => pinnedCertificates.length === 0 || !isStored(uri);
     const lists = body.walletProviderTrustLists.map((uri, index): NamedList => {
       const list = { uri, path: `walletProviderTrustLists.${index}` };
-      // A list that an earlier release stored stays accepted.
+      // A list that an earlier version stored stays accepted.
       return isStored(uri) ? list : { ...list, purpose: WALLET_PROVIDERS };
     });
     const pins = await this.ports.listSigners.pin(
       caller.tenantId,
       lists.filter(({ uri }) => isNew(uri)),
     );
-    return { ...body, walletProviderTrustListCertificates: [...new Set([...kept, ...pins.values()])] };
+    return { ...body, walletProviderTrustListCertificates: [...new Set([...pinnedCertificates, ...pins.values()])] };
   }
 
   /**
-   * New lists whose certificates the document gives. One that cannot be fetched now is accepted, as its signers are pinned.
+   * Checks new lists whose signers the document pins. A list that cannot be fetched now is accepted.
    * @throws Failure `invalid_input` for lists that have only other services.
    */
   async #assertWalletProviders(

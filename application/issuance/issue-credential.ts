@@ -1,9 +1,17 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
-import { interactionNeeded, resolveConfiguration } from '../../domain/issuance/credential-request.ts';
+import { interactionRequiredError, resolveConfiguration } from '../../domain/issuance/credential-request.ts';
 import { DEFERRED_LIFETIME_SECONDS, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
-import { claim, defer, issuable, issue, offerOver, type Spent, spent } from '../../domain/issuance/issuing.ts';
+import {
+  claim,
+  defer,
+  issue,
+  offerEndedError,
+  type RequestConsumption,
+  requestConsumption,
+  requireIssuable,
+} from '../../domain/issuance/issuing.ts';
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
-import { isAllDone } from '../../domain/oauth/interaction.ts';
+import { areActionsDone } from '../../domain/oauth/interaction.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { CLOCK_TOLERANCE_MS } from '../../domain/shared/clock-tolerance.ts';
 import { defined } from '../../domain/shared/defined.ts';
@@ -13,161 +21,161 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
-import { replayed } from '../oauth/oauth-callers.ts';
-import { usedByWallet, WalletAuthenticator, type WalletCredentials } from '../oauth/wallet-authenticator.ts';
-import { namingSchemes } from '../oauth/wallet-challenges.ts';
+import { withChallengeSchemes } from '../oauth/challenge-schemes.ts';
+import { replayError } from '../oauth/oauth-callers.ts';
+import { consumedByWallet, WalletAuthenticator, type WalletCredentials } from '../oauth/wallet-authenticator.ts';
 import { Random } from '../ports/random.ts';
-import { RefusedAttempts, type Tell } from '../sessions/refused-attempts.ts';
+import { RejectedAttempts, type ReportSession } from '../sessions/rejected-attempts.ts';
 import { StatusAllocator } from '../status-lists/status-allocator.ts';
 import { attempt } from '../transactions/attempt.ts';
-import { type Known, type Refusals, WORLD } from '../transactions/known.ts';
-import { revoking } from './active-set.ts';
-import { BatchMaker, handedOut, type MadeBatch } from './batch-maker.ts';
+import { type CommitFailures, type TenantTransaction, TRANSACTION_PORTS } from '../transactions/tenant-transaction.ts';
+import { revocationOfEarlier } from './active-set.ts';
+import { BatchFactory, type CredentialBatch, credentialResponse } from './batch-factory.ts';
 import { ClaimsProvider } from './claims-provider.ts';
 import { CredentialFactory } from './credential-factory.ts';
 import { CredentialMessages, type Seal, type SealedAnswer } from './credential-messages.ts';
 import { HolderKeys } from './holder-keys.ts';
-import { limitOf, withinLimit } from './room.ts';
+import { limitOf, withinLimit } from './issuance-limit.ts';
 import { WalletFollower } from './wallet-follower.ts';
 
-/** A request to a protected endpoint of the issuer, as it came. */
+/** A request to a protected endpoint of the issuer. */
 export type WalletRequest = {
   readonly wallet: WalletCredentials;
   readonly contentType: string | undefined;
   readonly body: Buffer;
-  /** Names the request in the log. */
   readonly requestId?: string;
 };
 
 export type WalletAnswer = SealedAnswer & { readonly status: 200 | 202 };
 
-type Accepted = {
+type AcceptedRequest = {
   readonly token: WalletTokenClaims;
   readonly configuration: CredentialConfiguration;
   readonly holderKeys: readonly PublicJwk[];
-  /** Of the wallet, which the credentials follow. */
+  /** Wallet statuses that the credentials follow. */
   readonly statuses: readonly WalletStatus[];
-  /** What the request spends, and whose tokens it rests on. */
-  readonly spending: Spent;
-  /** Puts an answer into the form that the request asked for. */
+  /** Values that the request consumes, and the grant that must not be revoked. */
+  readonly spending: RequestConsumption;
   readonly seal: Seal;
 };
 
-const REFUSALS: Refusals = { session: offerOver, unrevoked: revoked, uses: replayed };
+const FAILURES: CommitFailures = { session: offerEndedError, unrevoked: tokenRevokedError, uses: replayError };
 
 /** The credential endpoint (OpenID4VCI 1.0 section 8). */
 export class IssueCredential extends needs({
-  ...WORLD,
+  ...TRANSACTION_PORTS,
   walletAuthenticator: WalletAuthenticator,
   credentialMessages: CredentialMessages,
   holderKeys: HolderKeys,
   claimsProvider: ClaimsProvider,
-  batchMaker: BatchMaker,
+  batchMaker: BatchFactory,
   statusAllocator: StatusAllocator,
   credentialFactory: CredentialFactory,
   walletFollower: WalletFollower,
   random: Random,
-  refusedAttempts: RefusedAttempts,
+  refusedAttempts: RejectedAttempts,
 }) {
   /** @returns the credentials of one request, one per proven key, or the id of a deferred transaction. */
   execute(tenantId: TenantId, request: WalletRequest): Promise<WalletAnswer> {
-    return this.ports.refusedAttempts.noting(tenantId, request.requestId, (tell) =>
-      attempt(this.ports, tenantId, (known) => namingSchemes(known.configured, () => this.#issue(known, request, tell))),
+    return this.ports.refusedAttempts.recordFailures(tenantId, request.requestId, (reportSession) =>
+      attempt(this.ports, tenantId, (transaction) =>
+        withChallengeSchemes(transaction.tenant, () => this.#issue(transaction, request, reportSession)),
+      ),
     );
   }
 
-  async #issue(known: Known, request: WalletRequest, tell: Tell): Promise<WalletAnswer> {
-    const accepted = await this.#accept(known, request, tell);
+  async #issue(transaction: TenantTransaction, request: WalletRequest, reportSession: ReportSession): Promise<WalletAnswer> {
+    const accepted = await this.#accept(transaction, request, reportSession);
     const { configuration, token, seal, spending } = accepted;
-    const session = await this.#session(known, accepted);
+    const session = await this.#session(transaction, accepted);
     const { claimsProvider } = this.ports;
-    const atHand = await claimsProvider.atHand(known.configured, session, configuration);
-    if (atHand !== undefined) {
+    const inlineClaims = await claimsProvider.inlineClaims(transaction.tenant, session, configuration);
+    if (inlineClaims !== undefined) {
       return {
         status: 200,
-        ...(await seal(await this.#handOut(known, accepted, session, atHand, spending))),
+        ...(await seal(await this.#issueNow(transaction, accepted, session, inlineClaims, spending))),
       };
     }
-    await this.ports.credentialFactory.assertReady(known.configured, configuration);
-    // The request is spent before a backend is called, so that nobody has it called twice.
-    await this.#spend(known, accepted, session);
-    const provided = await claimsProvider.provide(known.configured, session, configuration, token);
+    await this.ports.credentialFactory.assertReady(transaction.tenant, configuration);
+    // The request is consumed before a backend is called, so that a replay does not call it again.
+    await this.#claim(transaction, accepted, session);
+    const provided = await claimsProvider.provide(transaction.tenant, session, configuration, token);
     if ('intervalSeconds' in provided) {
-      const deferred = await this.#defer(known, accepted, session, provided.intervalSeconds);
-      return { status: 202, ...(await seal(deferred)) };
+      const deferredResponse = await this.#defer(transaction, accepted, session, provided.intervalSeconds);
+      return { status: 202, ...(await seal(deferredResponse)) };
     }
-    return { status: 200, ...(await seal(await this.#handOut(known, accepted, session, provided.claims))) };
+    return { status: 200, ...(await seal(await this.#issueNow(transaction, accepted, session, provided.claims))) };
   }
 
-  /** Nothing is made for a request that is going to be refused, however often it comes. */
-  async #session(known: Known, { token, configuration, spending }: Accepted): Promise<Session> {
-    const remembered = known.remembered(token.publicId);
-    if (remembered !== undefined) return issuable(remembered, configuration.id, known.now, token.grantId);
+  /** Checks the session first, so that no credentials are created for a request that will be rejected. */
+  async #session(transaction: TenantTransaction, { token, configuration, spending }: AcceptedRequest): Promise<Session> {
+    const cachedSession = transaction.cachedSession(token.publicId);
+    if (cachedSession !== undefined) return requireIssuable(cachedSession, configuration.id, transaction.now, token.grantId);
     const { uses, unrevoked } = spending;
-    const read = await known.confirm(known.reads.issuing(token.publicId, uses, unrevoked));
-    if (read.used !== undefined) throw replayed(read.used);
-    if (read.revoked) throw revoked();
-    const session = issuable(read.session, configuration.id, known.now, token.grantId, read.use);
-    // It may have issued as much of other configurations.
-    if ((read.use?.issued ?? 0) >= limitOf(configuration))
-      await withinLimit(known, session.id, configuration, async (room) => room.issuedExactly !== undefined);
-    return known.remember(session);
+    const result = await transaction.confirm(transaction.reads.issuing(token.publicId, uses, unrevoked));
+    if (result.used !== undefined) throw replayError(result.used);
+    if (result.revoked) throw tokenRevokedError();
+    const session = requireIssuable(result.session, configuration.id, transaction.now, token.grantId, result.use);
+    // The count includes other configurations, so the exact one is checked here.
+    if ((result.use?.issued ?? 0) >= limitOf(configuration))
+      await withinLimit(transaction, session.id, configuration, async (limit) => limit.issuedExactly !== undefined);
+    return transaction.cacheSession(session);
   }
 
-  /** The session may be full of credentials of other configurations. */
-  async #spend(known: Known, { configuration, spending }: Accepted, session: Session): Promise<void> {
-    const full = { ...configuration, oneActiveSet: false };
-    await withinLimit(known, session.id, full, async (room) => {
-      const change = claim(session, configuration.id, spending, room, known.now);
-      const revisions = known.isStored ? {} : { revisions: known.configured.state.revisions };
-      return (await known.tryCommit({ ...revisions, ...change }, REFUSALS)) === 'done';
+  /** Claims the request. The session may already have issued as many credentials of other configurations. */
+  async #claim(transaction: TenantTransaction, { configuration, spending }: AcceptedRequest, session: Session): Promise<void> {
+    const withoutActiveSet = { ...configuration, oneActiveSet: false };
+    await withinLimit(transaction, session.id, withoutActiveSet, async (limit) => {
+      const change = claim(session, configuration.id, spending, limit, transaction.now);
+      const revisions = transaction.isStored ? {} : { revisions: transaction.tenant.state.revisions };
+      return (await transaction.tryCommit({ ...revisions, ...change }, FAILURES)) === 'done';
     });
   }
 
-  async #accept({ configured, now }: Known, request: WalletRequest, tell: Tell): Promise<Accepted> {
+  async #accept({ tenant, now }: TenantTransaction, request: WalletRequest, reportSession: ReportSession): Promise<AcceptedRequest> {
     const { walletAuthenticator, credentialMessages, holderKeys, walletFollower } = this.ports;
-    const wallet = await walletAuthenticator.authenticate(configured, request.wallet, {
+    const wallet = await walletAuthenticator.authenticate(tenant, request.wallet, {
       method: 'POST',
-      url: `${configured.issuer}/credential`,
+      url: `${tenant.issuer}/credential`,
       now,
     });
-    // For the log: what is refused from here on names the session.
-    this.ports.tenantConfigurations.remembered.session(configured.tenantId, wallet.token.publicId);
-    tell(wallet.token.publicId);
-    const message = await credentialMessages.open(configured, request);
-    const configurations = await configured.credentialConfigurations();
+    // Adds the session to the log context of later rejections.
+    this.ports.tenantConfigurations.sessionCache.session(tenant.tenantId, wallet.token.publicId);
+    reportSession(wallet.token.publicId);
+    const message = await credentialMessages.open(tenant, request);
+    const configurations = await tenant.credentialConfigurations();
     const configuration = resolveConfiguration(message.body, wallet.token, (id) => configurations.find((entry) => entry.id === id));
-    if (!isAllDone(configuration, wallet.token.actionsDone)) throw interactionNeeded();
-    const seal = await credentialMessages.responder(configured, message);
-    const proven = await holderKeys.verifyProofs(configured, configuration, message.body, wallet.token.clientId, now);
+    if (!areActionsDone(configuration, wallet.token.actionsDone)) throw interactionRequiredError();
+    const seal = await credentialMessages.responder(tenant, message);
+    const proven = await holderKeys.verifyProofs(tenant, configuration, message.body, wallet.token.clientId, now);
     const { walletStatuses = [] } = wallet.token;
-    const known = await walletFollower.followed(configured, configuration, walletStatuses);
-    // Asked when it got its token; what its keys name was asked a moment ago.
-    await walletFollower.assertStanding(configured, known, unwanted);
+    const followedStatuses = await walletFollower.followed(tenant, configuration, walletStatuses);
+    // The wallet status was checked when the token was issued; those of the keys were checked a moment ago.
+    await walletFollower.assertNotRevoked(tenant, followedStatuses, walletRevokedError);
     return {
       token: wallet.token,
       configuration,
       holderKeys: proven.holderKeys,
-      statuses: await walletFollower.followed(configured, configuration, [...known, ...proven.statuses]),
-      spending: spent([...usedByWallet(wallet), ...proven.used], wallet.token.grantId),
+      statuses: await walletFollower.followed(tenant, configuration, [...followedStatuses, ...proven.statuses]),
+      spending: requestConsumption([...consumedByWallet(wallet), ...proven.used], wallet.token.grantId),
       seal,
     };
   }
 
   /**
-   * The credentials are made first; spending the proofs and recording the issuance is one step, and nobody gets a
-   * credential that it refuses.
-   * @param spending absent when the request was spent before.
+   * Creates the credentials first; one commit then consumes the proofs and records the issuance. The credentials are sent only if it
+   * succeeds.
+   * @param spending absent if the request was consumed before.
    */
-  async #handOut(
-    known: Known,
-    { configuration, holderKeys, statuses, token }: Accepted,
+  async #issueNow(
+    transaction: TenantTransaction,
+    { configuration, holderKeys, statuses, token }: AcceptedRequest,
     session: Session,
     claims: JsonObject,
-    spending?: Accepted['spending'],
+    spending?: AcceptedRequest['spending'],
   ): Promise<JsonObject> {
     const { batchMaker, statusAllocator } = this.ports;
-    const made = await batchMaker.make(known.configured, configuration, {
+    const createdBatch = await batchMaker.create(transaction.tenant, configuration, {
       session,
       claims,
       holderKeys,
@@ -175,43 +183,47 @@ export class IssueCredential extends needs({
       authorization: authorizationOf(token),
     });
     let personRevoked: Failure | undefined;
-    const identifies = () => (personRevoked = revoked());
+    const identifies = () => (personRevoked = tokenRevokedError());
     try {
-      await withinLimit(known, session.id, configuration, async (room, before) => {
-        const spends = spending && { ...spending, now: known.now };
-        const change = issue(session, made.batch, token.grantId, room, spends);
-        const others = await revoking(statusAllocator, known.configured, configuration, session.id, before);
-        const all = {
+      await withinLimit(transaction, session.id, configuration, async (limit, earlierBatches) => {
+        const consumption = spending && { ...spending, now: transaction.now };
+        const change = issue(session, createdBatch.batch, token.grantId, limit, consumption);
+        const revocation = await revocationOfEarlier(statusAllocator, transaction.tenant, configuration, session.id, earlierBatches);
+        const wholeChange = {
           ...change,
-          ...others,
-          ...defined({ follows: made.follows, identifies: made.identifies }),
+          ...revocation,
+          ...defined({ follows: createdBatch.follows, identifies: createdBatch.identifies }),
         };
-        return (await known.tryCommit(all, { ...REFUSALS, identifies })) === 'done';
+        return (await transaction.tryCommit(wholeChange, { ...FAILURES, identifies })) === 'done';
       });
     } catch (error) {
-      // What is refused has not happened for sure.
-      if (error instanceof Failure) batchMaker.discard(known.configured, made);
+      // A Failure means that nothing was committed, so the status entries can be returned. After any other error they may be in use.
+      if (error instanceof Failure) batchMaker.discard(transaction.tenant, createdBatch);
       if (personRevoked === undefined || error !== personRevoked) throw error;
-      throw (await this.#isTokenRevoked(known, token, made)) ? error : offerOver();
+      throw (await this.#isTokenRevoked(transaction, token, createdBatch)) ? error : offerEndedError();
     }
-    return handedOut(made);
+    return credentialResponse(createdBatch);
   }
 
   /**
-   * The credentials of the person were revoked after the wallet was authorized. The grant is revoked, too, so that it brings no other
-   * tokens; unless it covers configurations that the revocation did not mean.
-   * @returns whether the token is of no use any more.
+   * Revokes the grant after the credentials of the person were revoked, so that it produces no other tokens, unless it covers
+   * configurations that were not revoked.
+   * @returns true if the token cannot be used any more.
    */
-  async #isTokenRevoked({ tenantId }: Known, { grantId }: WalletTokenClaims, { identifies }: MadeBatch): Promise<boolean> {
+  async #isTokenRevoked(
+    { tenantId }: TenantTransaction,
+    { grantId }: WalletTokenClaims,
+    { identifies }: CredentialBatch,
+  ): Promise<boolean> {
     const { store, clock } = this.ports;
     if (grantId === undefined || identifies === undefined) return true;
     return store.maintenance.revokeGrant(tenantId, identifies.fingerprint, grantId, clock.now());
   }
 
-  /** OpenID4VCI 1.0 section 8.3: the backend cannot issue yet, so the wallet comes back with a transaction id. */
+  /** OpenID4VCI 1.0 section 8.3: the backend cannot issue yet, so the wallet gets a transaction id. */
   async #defer(
-    known: Known,
-    { configuration, holderKeys, statuses, token }: Accepted,
+    tenantTransaction: TenantTransaction,
+    { configuration, holderKeys, statuses, token }: AcceptedRequest,
     session: Session,
     intervalSeconds: number,
   ): Promise<JsonObject> {
@@ -235,22 +247,22 @@ export class IssueCredential extends needs({
       updatedAt: now,
       expiresAt: new Date(now.getTime() + DEFERRED_LIFETIME_SECONDS * 1000),
     };
-    await known.commit(defer(session, transaction, statuses), REFUSALS);
+    await tenantTransaction.commit(defer(session, transaction, statuses), FAILURES);
     return { transaction_id: transaction.id, interval: intervalSeconds };
   }
 }
 
-/** RFC 6749 section 4.1.2: the code of this token came back. */
-export function revoked(): Failure {
+/** RFC 6749 section 4.1.2: the code of this token was replayed. */
+export function tokenRevokedError(): Failure {
   return new Failure('invalid_token', 'the access token was revoked');
 }
 
-/** A wallet whose attestation fell gets no token any more, and those that it has bring it nothing. */
-function unwanted(told: string, options: { readonly cause: OperatorReason }): Failure {
-  return new Failure('invalid_token', told, options);
+/** A wallet whose attestation was revoked gets no token, and cannot use the ones it has. */
+function walletRevokedError(message: string, options: { readonly cause: OperatorReason }): Failure {
+  return new Failure('invalid_token', message, options);
 }
 
-/** The clock of an external authorization server may be ahead, so a token counts as that much older than it says. */
+/** The clock of an external authorization server may be ahead, so the tolerance is subtracted from its time. */
 function authorizationOf({ grantId, issuedAtSeconds }: WalletTokenClaims) {
   if (grantId !== undefined) return { grantId, authorizedAt: new Date(issuedAtSeconds * 1000) };
   return { authorizedAt: new Date(issuedAtSeconds * 1000 - CLOCK_TOLERANCE_MS) };

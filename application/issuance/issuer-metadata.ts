@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import { authorizationServerMetadata, chainedAsMetadata } from '../../domain/issuance/authorization-server-metadata.ts';
-import { hasBuiltIn } from '../../domain/issuance/issuance-configuration.ts';
+import { hasBuiltInServer } from '../../domain/issuance/issuance-configuration.ts';
 import { localeListsOf, narrowTo, onlyLocaleOf, pickLocale } from '../../domain/issuance/localized-metadata.ts';
 import { issuerMetadata } from '../../domain/issuance/metadata.ts';
 import { metadataSigner } from '../../domain/issuance/metadata-signer.ts';
 import type { StoredKey } from '../../domain/keys/signing-key.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import { holdsTo } from '../../domain/shared/finding.ts';
+import { includesProfile } from '../../domain/shared/finding.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
@@ -28,11 +28,11 @@ export type MetadataKind = 'authorization-server' | 'chained-as' | 'jwks';
 export type IssuerDocument = {
   readonly text: string;
   readonly signed: boolean;
-  /** The one language of its displays; absent when they are in all of theirs. */
+  /** The language of its displays; absent if it contains all languages. */
   readonly language?: string;
 };
 
-/** Public documents of a tenant's issuer; built once per change of the configuration. */
+/** Public metadata documents of a tenant, built once per change of the configuration. */
 export class GetIssuerMetadata extends needs({
   tenantConfigurations: TenantConfigurations,
   clock: Clock,
@@ -46,35 +46,38 @@ export class GetIssuerMetadata extends needs({
    * @throws Failure `not_found` for an unknown or suspended tenant, and for a server that is not enabled.
    */
   async execute(tenantId: TenantId, kind: MetadataKind): Promise<string> {
-    const configured = await this.ports.tenantConfigurations.serving(tenantId);
-    if (kind === 'jwks') return this.#keySet(configured);
-    return configured.derive(`metadata/${kind}`, async () => JSON.stringify(await this.#build(configured, kind)));
+    const tenant = await this.ports.tenantConfigurations.readServing(tenantId);
+    if (kind === 'jwks') return this.#keySet(tenant);
+    return tenant.derive(`metadata/${kind}`, async () => JSON.stringify(await this.#build(tenant, kind)));
   }
 
   /**
    * Credential issuer metadata (OpenID4VCI 1.0 section 12.2.2).
-   * @param wanted `signed` is granted while there is a key for it; `languages` are ranges, best first.
+   * @param preferences `signed` has an effect only if there is a signing key; `languages` are ranges, best first.
    * @throws Failure `not_found` for an unknown or suspended tenant.
    */
-  async issuer(tenantId: TenantId, wanted: { readonly signed: boolean; readonly languages: readonly string[] }): Promise<IssuerDocument> {
-    const configured = await this.ports.tenantConfigurations.serving(tenantId);
-    const whole = await configured.derive('metadata/issuer', () => this.#issuerMetadata(configured));
-    const lists = configured.derive('metadata/locales', () => localeListsOf(whole));
-    const chosen = lists.map((locales) => pickLocale(locales, wanted.languages) ?? '*');
-    const registered = await this.#registered(configured);
-    const isNarrow = chosen.some((locale) => locale !== '*');
-    const variant = `${isNarrow ? chosen.join() : '*'} ${registered?.name ?? ''}`;
-    const metadata = configured.derive(`metadata/issuer/${variant}`, () => {
-      const narrow = isNarrow ? narrowTo(whole, wanted.languages) : whole;
-      const language = isNarrow ? onlyLocaleOf(narrow) : undefined;
-      const document = registered === undefined ? narrow : { ...narrow, issuer_info: [registered.entry] };
+  async issuer(
+    tenantId: TenantId,
+    preferences: { readonly signed: boolean; readonly languages: readonly string[] },
+  ): Promise<IssuerDocument> {
+    const tenant = await this.ports.tenantConfigurations.readServing(tenantId);
+    const metadataWithAllLocales = await tenant.derive('metadata/issuer', () => this.#issuerMetadata(tenant));
+    const lists = tenant.derive('metadata/locales', () => localeListsOf(metadataWithAllLocales));
+    const chosenLocales = lists.map((locales) => pickLocale(locales, preferences.languages) ?? '*');
+    const registered = await this.#registered(tenant);
+    const isNarrow = chosenLocales.some((locale) => locale !== '*');
+    const variant = `${isNarrow ? chosenLocales.join() : '*'} ${registered?.name ?? ''}`;
+    const metadata = tenant.derive(`metadata/issuer/${variant}`, () => {
+      const narrowed = isNarrow ? narrowTo(metadataWithAllLocales, preferences.languages) : metadataWithAllLocales;
+      const language = isNarrow ? onlyLocaleOf(narrowed) : undefined;
+      const document = registered === undefined ? narrowed : { ...narrowed, issuer_info: [registered.entry] };
       return { document, text: JSON.stringify(document), ...defined({ language }) };
     });
     const { language } = metadata;
-    // Wallets of drafts look for the signed form inside the other one.
-    const isInside = !wanted.signed && holdsTo(configured.profile, 'eu');
-    const jwt = wanted.signed || isInside ? await signedMetadata(this.ports, configured, variant, metadata.document) : undefined;
-    if (isInside && jwt !== undefined) {
+    // Earlier drafts embed the signed form in the unsigned document.
+    const isEmbedded = !preferences.signed && includesProfile(tenant.profile, 'eu');
+    const jwt = preferences.signed || isEmbedded ? await signedMetadata(this.ports, tenant, variant, metadata.document) : undefined;
+    if (isEmbedded && jwt !== undefined) {
       const text = JSON.stringify({ ...metadata.document, signed_metadata: jwt });
       return { text, signed: false, ...defined({ language }) };
     }
@@ -82,83 +85,82 @@ export class GetIssuerMetadata extends needs({
   }
 
   /**
-   * The registration certificate, which ends and is issued anew. Metadata without it are better than none: wallets that do not
-   * need it go on.
+   * The registration certificate, which expires and is renewed. If it is unavailable, the metadata are published without it: wallets that
+   * do not require it can continue.
    */
-  async #registered(configured: TenantConfiguration) {
+  async #registered(tenant: TenantConfiguration) {
     const { issuerRegistration, clock, log } = this.ports;
     try {
-      const entry = await issuerRegistration.entryFor(configured, clock.now());
+      const entry = await issuerRegistration.entryFor(tenant, clock.now());
       return entry && { entry, name: hash('sha256', String(entry['data']), 'base64url') };
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      const about = { tenant: configured.tenantId, reason: error.message };
-      // Once per reason: wallets ask often.
-      configured.derive(`metadata/unregistered/${error.message}`, () =>
-        log.warn('metadata of an issuer go out without its registration certificate', about),
+      const logFields = { tenant: tenant.tenantId, reason: error.message };
+      // Logged once per reason, since metadata are requested often.
+      tenant.derive(`metadata/unregistered/${error.message}`, () =>
+        log.warn('metadata of an issuer go out without its registration certificate', logFields),
       );
       return undefined;
     }
   }
 
-  /** @throws Failure `not_found` for a configuration whose type is described elsewhere. */
+  /** @throws Failure `not_found` for a configuration whose type metadata are hosted elsewhere. */
   async typeMetadata(tenantId: TenantId, configurationId: string): Promise<string> {
-    const configured = await this.ports.tenantConfigurations.serving(tenantId);
-    const configuration = await configured.credentialConfiguration(configurationId);
-    const hosted = configuration && hostedType(configured, configuration);
+    const tenant = await this.ports.tenantConfigurations.readServing(tenantId);
+    const configuration = await tenant.credentialConfiguration(configurationId);
+    const hosted = configuration && hostedType(tenant, configuration);
     if (hosted === undefined) throw new Failure('not_found', 'unknown credential type');
     return hosted.text;
   }
 
-  /** The JSON Schema that claims have to fit. @throws Failure `not_found` for a configuration without one. */
+  /** The JSON Schema of the claims. @throws Failure `not_found` for a configuration without one. */
   async schema(tenantId: TenantId, configurationId: string): Promise<string> {
-    const configured = await this.ports.tenantConfigurations.serving(tenantId);
-    const { schema } = (await configured.credentialConfiguration(configurationId)) ?? {};
+    const tenant = await this.ports.tenantConfigurations.readServing(tenantId);
+    const { schema } = (await tenant.credentialConfiguration(configurationId)) ?? {};
     if (schema === null || schema === undefined) throw new Failure('not_found', 'unknown schema');
     return JSON.stringify(schema);
   }
 
-  /** Former keys leave as time goes by, one after the other, so their number says which ones are there. */
-  async #keySet(configured: TenantConfiguration): Promise<string> {
-    const keys = publicKeys(await configured.keyChains(), this.ports.clock.now());
-    return configured.derive(`metadata/jwks/${keys.length}`, () => JSON.stringify(keySet(keys)));
+  /** Former keys expire one after the other, so their number identifies the set. */
+  async #keySet(tenant: TenantConfiguration): Promise<string> {
+    const keys = publicKeys(await tenant.keyChains(), this.ports.clock.now());
+    return tenant.derive(`metadata/jwks/${keys.length}`, () => JSON.stringify(keySet(keys)));
   }
 
-  async #build(configured: TenantConfiguration, kind: Exclude<MetadataKind, 'jwks'>): Promise<JsonObject> {
-    const issuance = await configured.issuance();
+  async #build(tenant: TenantConfiguration, kind: Exclude<MetadataKind, 'jwks'>): Promise<JsonObject> {
+    const issuance = await tenant.issuance();
     const parts = {
-      issuer: configured.issuer,
+      issuer: tenant.issuer,
       issuance,
-      configurations: await configured.credentialConfigurations(),
-      profile: configured.profile,
+      configurations: await tenant.credentialConfigurations(),
+      profile: tenant.profile,
     };
     if (kind === 'chained-as') {
       if (issuance.chainedAs?.enabled !== true) throw new Failure('not_found', 'unknown authorization server');
       return chainedAsMetadata(parts);
     }
-    if (!hasBuiltIn(issuance)) throw new Failure('not_found', 'unknown authorization server');
-    const aggregation = (await configured.tenant()).statusListConfig?.enableAggregation ?? true;
+    if (!hasBuiltInServer(issuance)) throw new Failure('not_found', 'unknown authorization server');
+    const aggregation = (await tenant.tenant()).statusListConfig?.enableAggregation ?? true;
     return authorizationServerMetadata({ ...parts, aggregation });
   }
 
-  async #issuerMetadata(configured: TenantConfiguration): Promise<JsonObject> {
-    const chains = await configured.keyChains();
+  async #issuerMetadata(tenant: TenantConfiguration): Promise<JsonObject> {
+    const chains = await tenant.keyChains();
     return issuerMetadata({
-      issuer: configured.issuer,
-      issuance: await configured.issuance(),
-      configurations: await configured.credentialConfigurations(),
+      issuer: tenant.issuer,
+      issuance: await tenant.issuance(),
+      configurations: await tenant.credentialConfigurations(),
       signingAlgorithm: ({ keyChainId }) =>
         chains.find(({ id, usages }) => (keyChainId === null || keyChainId === undefined ? usages.includes('signing') : id === keyChainId))
           ?.active.key.handle.algorithm,
       encryptionKeys: this.ports.encryption
-        .requestKeys(configured.tenantId)
+        .requestKeys(tenant.tenantId)
         .slice(0, 1)
         .map(({ publicJwk }) => publicJwk),
     });
   }
 }
 
-/** Keys of access tokens (RFC 7517). */
 function keySet(keys: readonly StoredKey[]): object {
   return {
     keys: keys.map(({ publicJwk }) => ({ ...publicJwk, kid: thumbprint(publicJwk), use: 'sig', alg: algorithmOf(publicJwk) })),
@@ -167,48 +169,48 @@ function keySet(keys: readonly StoredKey[]): object {
 
 type Ports = { readonly kms: Kms; readonly clock: Clock; readonly log: Log };
 
-/** Not `openid4vci-…`: the specification spells it so. */
+/** The specification spells the type `openidvci`, not `openid4vci`. */
 const TYPE = 'openidvci-issuer-metadata+jwt';
 const LIFETIME_SECONDS = 24 * 3600;
-/** A reader of the document has at least half a day with it. */
+/** Ensures that a document is valid for at least half a day when it is served. */
 const RENEWAL_MS = 12 * 3600 * 1000;
 
-type Kept = { current?: { readonly text: Promise<string>; readonly renewAt: number } };
+type SignedMetadataCache = { current?: { readonly text: Promise<string>; readonly renewAt: number } };
 
 /**
- * Issuer metadata as a JWT (OpenID4VCI 1.0 section 12.2.3), signed anew when half of its life is over.
- * @param variant tells documents of one tenant apart.
- * @param metadata whose members become claims of the same name.
+ * Issuer metadata as a JWT (OpenID4VCI 1.0 section 12.2.3), renewed after half of its lifetime.
+ * @param variant distinguishes documents of one tenant.
+ * @param metadata properties that become claims of the same name.
  * @returns undefined when the tenant has no key to sign with at the moment.
  */
 async function signedMetadata(
   { kms, clock, log }: Ports,
-  configured: TenantConfiguration,
+  tenant: TenantConfiguration,
   variant: string,
   metadata: JsonObject,
 ): Promise<string | undefined> {
   const now = clock.now();
-  const chain = metadataSigner(await configured.keyChains(), configured.profile, now);
+  const chain = metadataSigner(await tenant.keyChains(), tenant.profile, now);
   if (chain?.usages.includes('access') !== true) {
-    // Once per change of the configuration: wallets ask often.
-    configured.derive('metadata/no-access-key', () =>
+    // Logged once per change of the configuration, since metadata are requested often.
+    tenant.derive('metadata/no-access-key', () =>
       log.warn('no access certificate signs the metadata of an issuer, so European wallets refuse them', {
-        tenant: configured.tenantId,
+        tenant: tenant.tenantId,
         keyChain: chain?.id ?? null,
       }),
     );
   }
   if (chain === undefined) return undefined;
-  const kept = configured.derive(`metadata/signed/${variant}`, (): Kept => ({}));
-  if (kept.current !== undefined && now.getTime() < kept.current.renewAt) return kept.current.text;
+  const cache = tenant.derive(`metadata/signed/${variant}`, (): SignedMetadataCache => ({}));
+  if (cache.current !== undefined && now.getTime() < cache.current.renewAt) return cache.current.text;
 
   const iat = Math.floor(now.getTime() / 1000);
   const payload = { ...metadata, sub: metadata['credential_issuer'], iat, exp: iat + LIFETIME_SECONDS };
   const text = signJwt(kms, { chain, typ: TYPE, payload });
   const current = { text, renewAt: now.getTime() + RENEWAL_MS };
-  kept.current = current;
+  cache.current = current;
   text.catch(() => {
-    if (kept.current === current) delete kept.current;
+    if (cache.current === current) delete cache.current;
   });
   return text;
 }

@@ -1,5 +1,5 @@
-import { assertKeyAttestationClaims, type OpenedKeyAttestation, type RequiredLevels } from '../../domain/issuance/key-attestation.ts';
-import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
+import { assertKeyAttestationClaims, type ParsedKeyAttestation, type RequiredLevels } from '../../domain/issuance/key-attestation.ts';
+import { isAlgorithmAllowed } from '../../domain/issuance/wallet-algorithms.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
@@ -9,31 +9,31 @@ import { type AttestationIssuer, WalletProviderTrust } from '../oauth/wallet-pro
 import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
-/** A key attestation that is good unless its nonce was used or its issuer revoked it. */
-export type JudgedAttestation = {
-  /** undefined in a `jwt` proof whose attestation has none. */
+/** A verified key attestation; its nonce and its status have yet to be checked. */
+export type VerifiedAttestation = {
+  /** Undefined in a `jwt` proof whose attestation has none. */
   readonly nonce: string | undefined;
-  /** By RFC 7638 thumbprint, in the order of the attestation. */
+  /** Attested keys by RFC 7638 thumbprint, in the order of the attestation. */
   readonly keys: ReadonlyMap<string, PublicJwk>;
   readonly issuer: AttestationIssuer;
   readonly payload: JsonObject;
 };
 
-/** Judges what wallet providers say about the keys of their wallets (OpenID4VCI 1.0 appendix D.1). */
+/** Verifies key attestations of wallet providers (OpenID4VCI 1.0 appendix D.1). */
 export class KeyAttestations extends needs({ signatures: Signatures, walletProviderTrust: WalletProviderTrust }) {
   /** @throws Failure `invalid_proof`. */
   async verify(
-    configured: TenantConfiguration,
-    { jws, algorithm, chain, keys }: OpenedKeyAttestation,
+    tenant: TenantConfiguration,
+    { jws, algorithm, chain, keys }: ParsedKeyAttestation,
     expected: { readonly proofType: 'jwt' | 'attestation'; readonly levels: RequiredLevels | undefined; readonly now: Date },
-  ): Promise<JudgedAttestation> {
+  ): Promise<VerifiedAttestation> {
     const { signatures, walletProviderTrust } = this.ports;
-    // HAIP 1.0 section 4.5.1: the key of the attestation's issuer stands in `x5c`
+    // HAIP 1.0 section 4.5.1: `x5c` contains the key of the attestation's issuer
     if (chain === undefined) throw new Failure('invalid_proof', 'the key attestation has no x5c of certificates');
-    const provider = await walletProviderTrust.verify(configured, chain, expected.now);
+    const provider = await walletProviderTrust.verify(tenant, chain, expected.now);
     if (!provider.trusted) throw new Failure('invalid_proof', `key attestation: ${provider.detail}`);
-    const issuance = await configured.issuance();
-    if (![provider.key, ...[...keys.values()].map(({ key }) => key)].every((key) => isAllowed(key, issuance)))
+    const issuance = await tenant.issuance();
+    if (![provider.key, ...[...keys.values()].map(({ key }) => key)].every((key) => isAlgorithmAllowed(key, issuance)))
       throw new Failure('invalid_proof', 'this issuer does not take the alg of the key attestation or of its keys');
     // OpenID4VCI 1.0 appendix F.4; the algorithm follows from the key (RFC 8725 section 3.1)
     const isSigned = algorithm === algorithmOf(provider.key) && signatures.verify(provider.key, jws.signingInput, jws.signature);
@@ -47,23 +47,23 @@ export class KeyAttestations extends needs({ signatures: Signatures, walletProvi
   }
 
   /**
-   * Comes last, since it asks addresses that the attestations name.
-   * @returns where they would be revoked.
+   * Runs last, since it calls addresses from the attestations.
+   * @returns the status references.
    * @throws Failure `invalid_proof`.
    */
   async verifyStatuses(
-    configured: TenantConfiguration,
-    attestations: readonly JudgedAttestation[],
+    tenant: TenantConfiguration,
+    attestations: readonly VerifiedAttestation[],
     now: Date,
   ): Promise<readonly WalletStatus[]> {
     const { walletProviderTrust } = this.ports;
     const what = 'the key attestation';
     const answers = await Promise.all(
-      attestations.map(({ issuer, payload }) => walletProviderTrust.verifyStatuses(configured, issuer, { what, payload, now })),
+      attestations.map(({ issuer, payload }) => walletProviderTrust.verifyStatuses(tenant, issuer, { what, payload, now })),
     );
     return answers.flatMap((answer) => {
       if ('statuses' in answer) return answer.statuses;
-      throw new Failure('invalid_proof', answer.told, { cause: new OperatorReason(answer.reason) });
+      throw new Failure('invalid_proof', answer.walletMessage, { cause: new OperatorReason(answer.reason) });
     });
   }
 }

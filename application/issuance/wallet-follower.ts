@@ -9,48 +9,48 @@ import { WalletProviderTrust } from '../oauth/wallet-provider-trust.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
-/** What credentials follow of the wallet that they are issued to. */
+/** Determines the wallet statuses that credentials follow. */
 export class WalletFollower extends needs({ walletProviderTrust: WalletProviderTrust, settings: ServiceSettings }) {
   /**
    * @param statuses of the attestations of the wallet and of its keys.
-   * @returns those that a credential of the configuration follows; none where it does not.
+   * @returns those that a credential of the configuration follows; empty if it follows none.
    */
   async followed(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     configuration: CredentialConfiguration,
     statuses: readonly WalletStatus[],
   ): Promise<readonly WalletStatus[]> {
-    if (statuses.length === 0 || !followsWallet(configuration, await configured.issuance())) return [];
+    if (statuses.length === 0 || !followsWallet(configuration, await tenant.issuance())) return [];
     return distinctStatuses(statuses);
   }
 
   /**
-   * The wallet may have been revoked since it was asked about.
-   * @param refusal what that means to whoever asks for credentials.
+   * Checks again that the wallet was not revoked since its attestation was verified.
+   * @param createFailure creates the failure for the caller.
    */
-  async assertStanding(
-    configured: TenantConfiguration,
+  async assertNotRevoked(
+    tenant: TenantConfiguration,
     statuses: readonly WalletStatus[],
-    refusal: (told: string, options: { readonly cause: OperatorReason }) => Failure,
+    createFailure: (message: string, options: { readonly cause: OperatorReason }) => Failure,
   ): Promise<void> {
     if (statuses.length === 0) return;
-    const answer = await this.ports.walletProviderTrust.verifyAgain(configured, statuses);
+    const answer = await this.ports.walletProviderTrust.recheckStatuses(tenant, statuses);
     if ('statuses' in answer) return;
-    throw refusal(answer.told, { cause: new OperatorReason(answer.reason) });
+    throw createFailure(answer.walletMessage, { cause: new OperatorReason(answer.reason) });
   }
 
-  /** What goes on record with a batch: nothing for one that has no status and so cannot be revoked. */
-  following(
+  /** The follower record of a batch; none for a batch without status entries, which cannot be revoked. */
+  followingBatch(
     { id, sessionId, statusListId }: IssuedBatch,
     endsAt: Date | null,
     statuses: readonly WalletStatus[],
   ): { readonly follows?: FollowingBatch } {
     if (statusListId === null || statuses.length === 0) return {};
-    const named = statuses.map((status) => ({ ...status, listId: this.#listId(status) }));
-    return { follows: { batchId: id, sessionId, endsAt, statuses: named } };
+    const statusesWithList = statuses.map((status) => ({ ...status, listId: this.#listId(status) }));
+    return { follows: { batchId: id, sessionId, endsAt, statuses: statusesWithList } };
   }
 
-  /** Whoever has the database alone cannot tell which provider's list it is. */
+  /** Keyed, so that the database alone does not reveal the provider of the list. */
   #listId({ uri, anchor }: WalletStatus): string {
     const key = this.ports.settings.subjectKey;
     return createHmac('sha256', key).update(`followed list ${anchor} ${uri}`).digest('base64url');

@@ -3,7 +3,7 @@ import { writePem } from '../../domain/formats/der/pem.ts';
 import { subjectNames } from '../../domain/keys/certificate-subject.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
 import type { CertificateCreation, CertificateSigningRequest } from '../../domain/keys/key-chain-input.ts';
-import { assertCertifiedFor, assertMayTouch } from '../../domain/keys/key-chain-rights.ts';
+import { assertAuthorityPurpose, assertMayChangeKeys } from '../../domain/keys/key-chain-rights.ts';
 import { isSameHandle, signingKey } from '../../domain/keys/signing-key.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
@@ -14,34 +14,34 @@ import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { changeOwn, changeOwnAlone } from '../transactions/own-changes.ts';
+import { changeTenant, changeTenantExclusively } from '../transactions/tenant-changes.ts';
 import { certifyLeaf, leafOf } from './certify-leaf.ts';
 import { assertNotCompromised } from './compromised-key.ts';
 import { assertNotLast, assertUnused } from './key-references.ts';
 import { parseCertificates } from './parse-certificates.ts';
-import { DESTROYING, destroyRetiredKeys } from './retired-keys.ts';
+import { destroyRetiredKeys, KEY_DESTRUCTION_PORTS } from './retired-keys.ts';
 import { chainsOfKey, keyIdOf } from './shared-key.ts';
 
-/** Certificates of the tenant, optionally of one key or one by its id; `all` tells who shares a key with whom. */
+/** Certificates of the tenant, optionally of one key or one by its id; `all` shows which chains share a key. */
 export class FindCertificates extends needs({ store: Store }) {
-  /** @throws Failure `not_found` for an unknown `certId`; an unknown `keyId` finds nothing. */
+  /** @throws Failure `not_found` for an unknown `certId`; an unknown `keyId` gives an empty result. */
   async execute(
     caller: TenantCaller,
-    wanted: { readonly keyId?: string | undefined; readonly certId?: string } = {},
+    filter: { readonly keyId?: string | undefined; readonly certId?: string } = {},
   ): Promise<{ readonly found: readonly KeyChain[]; readonly all: readonly KeyChain[] }> {
-    const all = await this.ports.store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.list());
-    if (wanted.certId !== undefined) {
-      const found = all.filter((chain) => chain.id === wanted.certId);
-      if (found.length === 0) throw new Failure('not_found', 'there is no certificate of this id');
-      return { found, all };
+    const allChains = await this.ports.store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.list());
+    if (filter.certId !== undefined) {
+      const matches = allChains.filter((chain) => chain.id === filter.certId);
+      if (matches.length === 0) throw new Failure('not_found', 'there is no certificate of this id');
+      return { found: matches, all: allChains };
     }
-    return { found: wanted.keyId === undefined ? all : chainsOfKey(wanted.keyId, all), all };
+    return { found: filter.keyId === undefined ? allChains : chainsOfKey(filter.keyId, allChains), all: allChains };
   }
 }
 
 /**
- * Gives a key another certificate: one that was obtained elsewhere, or a leaf of the key's internal CA. It becomes a
- * key chain of its own over the same key.
+ * Adds a certificate to a key: one that was obtained elsewhere, or a leaf of the key's internal CA. The result is
+ * another key chain with the same key.
  */
 export class CreateCertificate extends needs({
   store: Store,
@@ -51,35 +51,35 @@ export class CreateCertificate extends needs({
   settings: ServiceSettings,
 }) {
   /**
-   * @throws Failure `not_found` for an unknown key, `invalid_input` for a chain that is not for it, `conflict` when the
+   * @throws Failure `not_found` for an unknown key, `invalid_input` for a certificate chain of another key, `conflict` when the
    *   key was rotated or lost its internal CA meanwhile.
    */
   async execute(
     caller: TenantCaller,
-    wanted: CertificateCreation,
+    creation: CertificateCreation,
   ): Promise<{ readonly chain: KeyChain; readonly all: readonly KeyChain[] }> {
     const { store, random, clock } = this.ports;
-    const known = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.list());
-    const holders = holdersOf(wanted.keyId, known);
+    const knownChains = await store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.list());
+    const holders = holdersOf(creation.keyId, knownChains);
     const holder = holders.find((chain) => chain.root !== undefined) ?? holders[0];
-    assertMayCertify(caller, wanted, holders, known);
-    assertNotCompromised(holder, known);
+    assertMayCertify(caller, creation, holders, knownChains);
+    assertNotCompromised(holder, knownChains);
 
-    const { crt } = wanted;
+    const { crt } = creation;
     const active =
       crt === undefined
-        ? await this.#certify(caller, holder, wanted)
+        ? await this.#certify(caller, holder, creation)
         : {
             key: holder.active.key,
-            ...parseCertificates(crt, { key: holder.active.key.publicJwk, usages: wanted.certUsageTypes }, clock.now()),
+            ...parseCertificates(crt, { key: holder.active.key.publicJwk, usages: creation.certUsageTypes }, clock.now()),
           };
     const now = clock.now();
     const { root, kmsProvider, rotationIntervalDays, certValidityDays } = holder;
-    const made: KeyChain = {
-      id: wanted.id ?? random.token(),
+    const createdChain: KeyChain = {
+      id: creation.id ?? random.token(),
       tenantId: caller.tenantId,
-      ...defined({ description: wanted.description ?? undefined }),
-      usages: [...new Set(wanted.certUsageTypes)],
+      ...defined({ description: creation.description ?? undefined }),
+      usages: [...new Set(creation.certUsageTypes)],
       kmsProvider,
       ...(crt === undefined && root !== undefined && { root }),
       active,
@@ -89,19 +89,19 @@ export class CreateCertificate extends needs({
       createdAt: now,
       updatedAt: now,
     };
-    return changeOwnAlone(store, caller, async ({ keyChains }) => {
-      const present = await keyChains.list();
-      const chain = withPresentKeys(made, holdersOf(wanted.keyId, present));
-      assertMayCertify(caller, wanted, holdersOf(wanted.keyId, present), present);
+    return changeTenantExclusively(store, caller, async ({ keyChains }) => {
+      const currentChains = await keyChains.list();
+      const chain = withCurrentRoot(createdChain, holdersOf(creation.keyId, currentChains));
+      assertMayCertify(caller, creation, holdersOf(creation.keyId, currentChains), currentChains);
       await keyChains.add(chain);
-      return { chain, all: [...present, chain] };
+      return { chain, all: [...currentChains, chain] };
     });
   }
 
   async #certify(caller: TenantCaller, holder: KeyChain, { subjectName, certUsageTypes: usages }: CertificateCreation): Promise<KeyLeaf> {
     const { root } = holder;
     if (root === undefined) throw invalidInput('crt', 'this key has no internal authority; give its certificates');
-    const tenant = await caller.configured.tenant();
+    const tenant = await caller.tenant.tenant();
     return certifyLeaf(this.ports.certificateAuthority, {
       ...leafOf(this.ports, holder, root, tenant),
       usages,
@@ -110,88 +110,88 @@ export class CreateCertificate extends needs({
   }
 }
 
-/** @throws Failure `forbidden`; `invalid_input` where the authority of the key is for other things. */
+/** @throws Failure `forbidden`; `invalid_input` if the authority of the key is for other usages. */
 function assertMayCertify(
-  { roles, configured }: TenantCaller,
+  { roles, tenant }: TenantCaller,
   { crt, certUsageTypes: usages }: CertificateCreation,
   holders: readonly KeyChain[],
-  all: readonly KeyChain[],
+  chains: readonly KeyChain[],
 ): void {
-  assertMayTouch(roles, [...holders, { usages }], all);
+  assertMayChangeKeys(roles, [...holders, { usages }], chains);
   const root = holders.find((chain) => chain.root !== undefined)?.root;
   if (crt !== undefined || root === undefined || holders.every((holder) => holder.usages.length === 0)) return;
-  assertCertifiedFor(usages, root, { all, path: 'certUsageTypes', profile: configured.profile });
+  assertAuthorityPurpose(usages, root, { all: chains, path: 'certUsageTypes', profile: tenant.profile });
 }
 
 /** @throws Failure `not_found`. */
-function holdersOf(keyId: string, all: readonly KeyChain[]): readonly [KeyChain, ...KeyChain[]] {
-  const [first, ...others] = chainsOfKey(keyId, all);
-  if (first === undefined) throw new Failure('not_found', 'there is no key of this id');
-  return [first, ...others];
+function holdersOf(keyId: string, chains: readonly KeyChain[]): readonly [KeyChain, ...KeyChain[]] {
+  const [firstHolder, ...otherHolders] = chainsOfKey(keyId, chains);
+  if (firstHolder === undefined) throw new Failure('not_found', 'there is no key of this id');
+  return [firstHolder, ...otherHolders];
 }
 
 /**
- * Making a certificate takes a while: a key or an internal CA that went meanwhile must not come back with it, nor the place
- * where the key of that CA was.
+ * Checks that the key and its internal CA still exist, since creating a certificate takes a while, and updates the location of the CA's
+ * key.
  * @throws Failure `conflict`.
  */
-function withPresentKeys(made: KeyChain, holders: readonly KeyChain[]): KeyChain {
-  const { active, root } = made;
+function withCurrentRoot(createdChain: KeyChain, holders: readonly KeyChain[]): KeyChain {
+  const { active, root } = createdChain;
   const holder = holders.find(
-    (other) =>
-      isSameHandle(other.active.key.handle, active.key.handle) && (root === undefined || other.root?.certificate === root.certificate),
+    (candidate) =>
+      isSameHandle(candidate.active.key.handle, active.key.handle) &&
+      (root === undefined || candidate.root?.certificate === root.certificate),
   );
-  if (holder !== undefined) return root === undefined || holder.root === undefined ? made : { ...made, root: holder.root };
+  if (holder !== undefined) return root === undefined || holder.root === undefined ? createdChain : { ...createdChain, root: holder.root };
   throw new Failure('conflict', 'the key was changed or rotated meanwhile; try again');
 }
 
-/** Writes what an authority elsewhere wants to see before it certifies a key of the tenant. */
+/** Creates a certificate signing request for a key of the tenant, for an external CA. */
 export class RequestCertificate extends needs({ store: Store, certificateAuthority: CertificateAuthority, settings: ServiceSettings }) {
   /**
    * Signs a request with the active key and records it in the audit log.
    * @returns PKCS#10 (RFC 2986) as PEM. @throws Failure `not_found`.
    */
-  async execute(caller: TenantCaller, id: string, wanted: CertificateSigningRequest): Promise<string> {
+  async execute(caller: TenantCaller, id: string, signingRequest: CertificateSigningRequest): Promise<string> {
     const { store, certificateAuthority, settings } = this.ports;
-    const { chain, all } = await store.forTenant(caller.tenantId, async ({ keyChains }) => ({
+    const { chain, all: allChains } = await store.forTenant(caller.tenantId, async ({ keyChains }) => ({
       chain: await keyChains.get(id),
       all: await keyChains.list(),
     }));
-    assertMayTouch(caller.roles, [chain], all);
-    assertNotCompromised(chain, all);
+    assertMayChangeKeys(caller.roles, [chain], allChains);
+    assertNotCompromised(chain, allChains);
     const { active } = chain;
-    const known = subjectNames(active.certificates[0] ?? '');
-    const country = wanted.country ?? known.country;
-    const organization = wanted.organization ?? known.organization;
+    const currentNames = subjectNames(active.certificates[0] ?? '');
+    const country = signingRequest.country ?? currentNames.country;
+    const organization = signingRequest.organization ?? currentNames.organization;
     const request = await certificateAuthority.request(
       {
         subject: {
-          commonName: wanted.subjectName ?? known.commonName ?? (await caller.configured.tenant()).name,
+          commonName: signingRequest.subjectName ?? currentNames.commonName ?? (await caller.tenant.tenant()).name,
           ...defined({ country, organization }),
         },
         publicJwk: active.key.publicJwk,
-        dnsNames: wanted.dnsNames ?? [new URL(settings.publicUrl).hostname],
+        dnsNames: signingRequest.dnsNames ?? [new URL(settings.publicUrl).hostname],
       },
       signingKey(caller.tenantId, active.key),
     );
-    await changeOwn(store, caller, async ({ audit }) => audit.note(describeCertificateRequest(id, request)));
+    await changeTenant(store, caller, async ({ audit }) => audit.note(describeCertificateRequest(id, request)));
     return writePem('CERTIFICATE REQUEST', request);
   }
 }
 
-/** Keys that a removal destroys before it answers; the job takes the rest. */
+/** Number of keys that are destroyed before the response; a job destroys the others. */
 const MAX_DESTROYED = 20;
 
-/** Removes a key with all of its certificates. */
-export class DeleteKey extends needs({ ...DESTROYING, clock: Clock }) {
-  /** @throws Failure `not_found`; `conflict` when something needs one of the certificates, and then all of them stay. */
+export class DeleteKey extends needs({ ...KEY_DESTRUCTION_PORTS, clock: Clock }) {
+  /** @throws Failure `not_found`; `conflict` when one of the certificates is in use, and then none is removed. */
   async execute(caller: TenantCaller, keyId: string): Promise<void> {
     const { store, clock } = this.ports;
-    await changeOwnAlone(store, caller, async (repositories) => {
-      const all = await repositories.keyChains.list();
-      const chains = chainsOfKey(keyId, all).filter((chain) => keyIdOf(chain, all) === keyId);
+    await changeTenantExclusively(store, caller, async (repositories) => {
+      const allChains = await repositories.keyChains.list();
+      const chains = chainsOfKey(keyId, allChains).filter((chain) => keyIdOf(chain, allChains) === keyId);
       if (chains.length === 0) throw new Failure('not_found', 'there is no key of this id');
-      assertMayTouch(caller.roles, chains, all);
+      assertMayChangeKeys(caller.roles, chains, allChains);
       for (const chain of chains) {
         await assertUnused(repositories, chain.id);
         await assertNotLast(repositories, chain, chain.usages, clock.now());

@@ -11,21 +11,21 @@ import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { Clock } from '../ports/clock.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 
-/** What a tenant says of itself that its certificates carry. */
+/** Data of the tenant in its certificates. */
 export type CertificateHolder = Pick<Organization, 'organizationIdentifier' | 'contact'>;
 
 export type LeafToCertify = Validity & {
   readonly tenantId: string;
   readonly usages: readonly KeyUsage[];
   readonly subjectName: string;
-  /** Address that wallets see: its host becomes the subject alternative name, and the authority publishes below it. */
+  /** Public address: its host becomes the subject alternative name, and the authority publishes below it. */
   readonly publicUrl: string;
   readonly holder: CertificateHolder;
   readonly key: StoredKey;
   readonly root: KeyRoot;
 };
 
-/** What the internal CA of a key chain certifies next, unless something in it shall be another one. */
+/** The next leaf of a key chain's internal CA, with the current settings. */
 export function leafOf(
   { settings, clock }: { readonly settings: ServiceSettings; readonly clock: Clock },
   { tenantId, usages, active, certValidityDays }: KeyChain,
@@ -35,7 +35,7 @@ export function leafOf(
   return {
     tenantId,
     usages,
-    // Those who know the key chain by the names in its certificate find them again.
+    // Readers that refer to the key chain by its certificate names find them unchanged.
     subjectName: subjectNames(active.certificates[0] ?? '').commonName ?? tenantId,
     publicUrl: settings.publicUrl,
     holder,
@@ -46,8 +46,8 @@ export function leafOf(
 }
 
 /**
- * A leaf of the internal CA. A key that signs credentials gets a second certificate for mdocs: wallets and readers
- * of driving licences want one that is good for nothing else, so it cannot serve SD-JWT VCs and tokens, too.
+ * Issues a leaf of the internal CA. A key that signs credentials gets a second certificate for mdocs: wallets and readers of driving
+ * licences require one with an extended key usage that excludes SD-JWT VCs and tokens.
  */
 export async function certifyLeaf(authority: CertificateAuthority, leaf: LeafToCertify): Promise<KeyLeaf> {
   const { usages, key, notAfter } = leaf;
@@ -59,7 +59,7 @@ export async function certifyLeaf(authority: CertificateAuthority, leaf: LeafToC
   };
 }
 
-/** The certificate for mdocs alone (ISO/IEC 18013-5 section B.1.4). @returns DER in standard base64. */
+/** Issues the certificate for mdocs (ISO/IEC 18013-5 section B.1.4). @returns DER in standard base64. */
 export function certifyDocumentSigner(authority: CertificateAuthority, leaf: LeafToCertify): Promise<string> {
   return issue(authority, leaf, [MDL_DOCUMENT_SIGNER]);
 }
@@ -74,16 +74,16 @@ function issue(authority: CertificateAuthority, leaf: LeafToCertify, extendedKey
       subject: {
         commonName: commonNames(subjectName).leaf,
         ...defined({ country, organization }),
-        // ISO/IEC 18013-5 table B.3 knows no such name.
-        ...(extendedKeyUsages === undefined && identified(leaf)),
+        // ISO/IEC 18013-5 table B.3 has no such name.
+        ...(extendedKeyUsages === undefined && identifierFields(leaf)),
       },
       publicJwk: key.publicJwk,
       dnsNames: [new URL(publicUrl).hostname],
       notBefore,
       notAfter,
       ...defined({ extendedKeyUsages }),
-      ...issuerMembers(leaf, root.key.publicJwk),
-      ...(extendedKeyUsages === undefined && accessMembers(leaf)),
+      ...issuerFields(leaf, root.key.publicJwk),
+      ...(extendedKeyUsages === undefined && accessFields(leaf)),
     },
     { key: signingKey(tenantId, root.key), certificate: root.certificate },
   );
@@ -93,21 +93,21 @@ function issue(authority: CertificateAuthority, leaf: LeafToCertify, extendedKey
 const LEGAL_PERSON_ACCESS = '0.4.0.194118.1.2';
 
 /**
- * What every certificate of an internal CA says of that (ISO/IEC 18013-5 tables B.1 and B.3, ETSI EN 319 412-2 section 4.4.1).
+ * Issuer-related fields of all certificates of an internal CA (ISO/IEC 18013-5 tables B.1 and B.3, ETSI EN 319 412-2 section 4.4.1).
  * @param key of the CA.
  */
-export function issuerMembers({ tenantId, publicUrl, holder }: Pick<LeafToCertify, 'tenantId' | 'publicUrl' | 'holder'>, key: PublicJwk) {
+export function issuerFields({ tenantId, publicUrl, holder }: Pick<LeafToCertify, 'tenantId' | 'publicUrl' | 'holder'>, key: PublicJwk) {
   const { revocationList, certificate } = authorityAddresses(publicUrl, tenantId, key);
   const issuerContact = holder.contact ?? issuerIdentifier({ publicUrl }, tenantId);
   return { revocationList, issuerCertificate: certificate, issuerContact };
 }
 
-function identified({ holder: { organizationIdentifier } }: LeafToCertify) {
+function identifierFields({ holder: { organizationIdentifier } }: LeafToCertify) {
   return organizationIdentifier === null ? {} : { organizationIdentifier };
 }
 
-/** ETSI TS 119 411-8 section 6.6.1: how the relying party is reached, and for what kind of person this was issued. */
-function accessMembers({ usages, holder }: LeafToCertify) {
+/** ETSI TS 119 411-8 section 6.6.1: contact of the relying party, and the policy for its kind of person. */
+function accessFields({ usages, holder }: LeafToCertify) {
   if (!usages.includes('access')) return {};
   const { contact, organizationIdentifier } = holder;
   return {

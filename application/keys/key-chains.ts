@@ -1,7 +1,7 @@
 import { chainsOfPublicKey } from '../../domain/keys/compromised-keys.ts';
 import type { KeyChain, KeyUsage } from '../../domain/keys/key-chain.ts';
 import type { KeyChainCreation, KeyChainImport, KeyChainRotation, KeyChainUpdate } from '../../domain/keys/key-chain-input.ts';
-import { assertCertifiedFor, assertKeepsPurpose, assertMayTouch } from '../../domain/keys/key-chain-rights.ts';
+import { assertAuthorityPurpose, assertMayChangeKeys, assertPurposeUnchanged } from '../../domain/keys/key-chain-rights.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { thumbprint } from '../../domain/shared/jwk.ts';
@@ -13,19 +13,24 @@ import { type KeyProvider, Kms } from '../ports/kms.ts';
 import { Log } from '../ports/log.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { changeOwnAlone } from '../transactions/own-changes.ts';
-import { type ChangedMembers, changedKeyChain, signerFor } from './changed-key-chain.ts';
+import { changeTenantExclusively } from '../transactions/tenant-changes.ts';
+import { applyUpdate, signerFor, type UpdatePaths } from './apply-key-chain-update.ts';
 import { assertNotCompromised, type CompromiseReport, markCompromised, reportSharedKeys } from './compromised-key.ts';
+import {
+  assertAlgorithm,
+  assertProvider,
+  createRequestedKeyChain,
+  KEY_CHAIN_CREATION_PORTS,
+  withCurrentAuthority,
+} from './create-requested-key-chain.ts';
 import { assertNotLast, assertUnused } from './key-references.ts';
 import { withNewKeys } from './new-keys.ts';
 import { RENEWAL_PORTS, renewLeaf } from './renew-leaf.ts';
-import { DESTROYING, destroyRetiredKeys } from './retired-keys.ts';
-import { assertAlgorithm, assertProvider, MAKING_KEY_CHAINS, makeWantedKeyChain, withPresentRoot } from './wanted-key-chain.ts';
+import { destroyRetiredKeys, KEY_DESTRUCTION_PORTS } from './retired-keys.ts';
 
-/** Keys that a removal destroys before it answers; the job takes the rest. */
+/** Number of keys that are destroyed before the response; a job destroys the others. */
 const MAX_DESTROYED = 20;
 
-/** The key chains of the caller's tenant, in order of their ids. */
 export class ListKeyChains extends needs({ store: Store }) {
   async execute({ tenantId }: TenantCaller): Promise<KeyChain[]> {
     return this.ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
@@ -40,54 +45,54 @@ export class GetKeyChain extends needs({ store: Store }) {
 }
 
 /**
- * Makes a key chain with its own internal CA, under that of another one, or certified by itself; or takes in a key that was
- * made elsewhere, with its certificates or under an internal CA.
+ * Creates a key chain with its own internal CA, under that of another key chain, or self-signed; or imports an existing key
+ * with its certificates or under an internal CA.
  */
-export class CreateKeyChain extends needs({ ...MAKING_KEY_CHAINS, store: Store, log: Log }) {
-  /** @throws Failure as `makeWantedKeyChain`. */
-  async execute(caller: TenantCaller, wanted: KeyChainCreation | KeyChainImport): Promise<KeyChain> {
+export class CreateKeyChain extends needs({ ...KEY_CHAIN_CREATION_PORTS, store: Store, log: Log }) {
+  /** @throws Failure as `createRequestedKeyChain`. */
+  async execute(caller: TenantCaller, creation: KeyChainCreation | KeyChainImport): Promise<KeyChain> {
     const { store } = this.ports;
     const { tenantId } = caller;
-    const { rootKeyChainId: rootId } = wanted;
-    const tenant = await caller.configured.tenant();
+    const { rootKeyChainId: rootId } = creation;
+    const tenant = await caller.tenant.tenant();
     const chains = await store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
-    assertMayMake(caller, wanted, chains);
+    assertMayCreate(caller, creation, chains);
     return withNewKeys(this.ports, async (ports) => {
-      const made = await makeWantedKeyChain(ports, { tenant, chains }, wanted);
+      const createdChain = await createRequestedKeyChain(ports, { tenant, chains }, creation);
       return store.forTenant(
         tenantId,
         async ({ keyChains }) => {
           if (rootId === undefined) {
-            await keyChains.add(made);
-            return made;
+            await keyChains.add(createdChain);
+            return createdChain;
           }
-          const present = await keyChains.list();
-          const chain = withPresentRoot(present, rootId, made);
-          assertMayTouch(caller.roles, [chain], present);
-          assertCertifiedFor(chain.usages, chain.root, { all: present, path: 'rootKeyChainId', profile: tenant.profile });
+          const currentChains = await keyChains.list();
+          const chain = withCurrentAuthority(currentChains, rootId, createdChain);
+          assertMayChangeKeys(caller.roles, [chain], currentChains);
+          assertAuthorityPurpose(chain.usages, chain.root, { all: currentChains, path: 'rootKeyChainId', profile: tenant.profile });
           await keyChains.add(chain);
           return chain;
         },
-        { by: caller, alone: rootId !== undefined },
+        { by: caller, exclusive: rootId !== undefined },
       );
     });
   }
 }
 
-/** @throws Failure `forbidden`. What is wrong with the root itself is told when the key chain is made. */
-function assertMayMake(
-  { roles, configured }: TenantCaller,
+/** @throws Failure `forbidden`. Problems of the root itself are reported when the key chain is created. */
+function assertMayCreate(
+  { roles, tenant }: TenantCaller,
   { usageType, usages = [], rootKeyChainId }: KeyChainCreation | KeyChainImport,
-  all: readonly KeyChain[],
+  chains: readonly KeyChain[],
 ): void {
-  const wanted = usageType === undefined ? usages : [...usages, usageType];
-  const root = all.find(({ id }) => id === rootKeyChainId)?.root;
-  assertMayTouch(roles, [{ usages: wanted, ...defined({ root }) }], all);
+  const requestedUsages = usageType === undefined ? usages : [...usages, usageType];
+  const root = chains.find(({ id }) => id === rootKeyChainId)?.root;
+  assertMayChangeKeys(roles, [{ usages: requestedUsages, ...defined({ root }) }], chains);
   if (root === undefined) return;
-  assertCertifiedFor(wanted, root, { all, path: 'rootKeyChainId', profile: configured.profile });
+  assertAuthorityPurpose(requestedUsages, root, { all: chains, path: 'rootKeyChainId', profile: tenant.profile });
 }
 
-/** Changes the description of a key chain, what it may sign, when it is rotated, and its certificates. */
+/** Changes the description, usages, rotation and certificates of a key chain. */
 export class UpdateKeyChain extends needs({
   store: Store,
   clock: Clock,
@@ -95,109 +100,107 @@ export class UpdateKeyChain extends needs({
   settings: ServiceSettings,
 }) {
   /**
-   * @param paths of the members of the caller's document that have the certificates and the usages.
-   * @throws Failure `not_found`, and as `changedKeyChain`.
+   * @param paths of the certificates and usages in the caller's document.
+   * @throws Failure `not_found`, and as `applyUpdate`.
    */
   async execute(
     caller: TenantCaller,
     id: string,
-    wanted: KeyChainUpdate,
-    paths: ChangedMembers = { certificates: 'certificates', usages: 'usages' },
+    update: KeyChainUpdate,
+    paths: UpdatePaths = { certificates: 'certificates', usages: 'usages' },
   ): Promise<KeyChain> {
     const { store, clock } = this.ports;
-    const signer = wanted.usages?.includes('signing') ? await this.#signer(caller, id, wanted.usages) : undefined;
-    return changeOwnAlone(store, caller, async (own) => {
-      const known = await own.keyChains.get(id);
-      const all = await own.keyChains.list();
-      assertMayTouch(caller.roles, [known, { usages: wanted.usages ?? [] }], all);
-      if (wanted.certificates !== undefined || signer !== undefined) assertNotCompromised(known, all);
-      const changed = await changedKeyChain(own, known, { ...wanted, signer }, clock.now(), paths);
-      const { profile } = await own.tenant.get();
-      assertKeepsPurpose(known, changed, { all, path: paths.usages, profile });
-      await own.keyChains.put(changed);
-      return changed;
+    const signer = update.usages?.includes('signing') ? await this.#signer(caller, id, update.usages) : undefined;
+    return changeTenantExclusively(store, caller, async (repositories) => {
+      const storedChain = await repositories.keyChains.get(id);
+      const chains = await repositories.keyChains.list();
+      assertMayChangeKeys(caller.roles, [storedChain, { usages: update.usages ?? [] }], chains);
+      if (update.certificates !== undefined || signer !== undefined) assertNotCompromised(storedChain, chains);
+      const updatedChain = await applyUpdate(repositories, storedChain, { ...update, signer }, clock.now(), paths);
+      const { profile } = await repositories.tenant.get();
+      assertPurposeUnchanged(storedChain, updatedChain, { all: chains, path: paths.usages, profile });
+      await repositories.keyChains.put(updatedChain);
+      return updatedChain;
     });
   }
 
-  /** The rights are looked at first: the authority signs here. */
-  async #signer({ tenantId, roles, configured }: TenantCaller, id: string, usages: readonly KeyUsage[]) {
-    const [known, all] = await this.ports.store.forTenant(
+  /** Checks the rights first, since the authority signs here. */
+  async #signer({ tenantId, roles, tenant }: TenantCaller, id: string, usages: readonly KeyUsage[]) {
+    const [storedChain, chains] = await this.ports.store.forTenant(
       tenantId,
       async ({ keyChains }) => [await keyChains.get(id), await keyChains.list()] as const,
     );
-    assertMayTouch(roles, [known, { usages }], all);
-    return signerFor(this.ports, known, await configured.tenant());
+    assertMayChangeKeys(roles, [storedChain, { usages }], chains);
+    return signerFor(this.ports, storedChain, await tenant.tenant());
   }
 }
 
-/** Removes a key chain that nothing needs, and its keys at their provider. */
-export class DeleteKeyChain extends needs({ ...DESTROYING, clock: Clock }) {
-  /** @throws Failure `not_found`, or `conflict` when something names it or has no other key chain. */
+/** Removes an unused key chain, and its keys at their provider. */
+export class DeleteKeyChain extends needs({ ...KEY_DESTRUCTION_PORTS, clock: Clock }) {
+  /** @throws Failure `not_found`, or `conflict` when something refers to it or depends on the last key chain of a usage. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
     const { store, clock } = this.ports;
-    await changeOwnAlone(store, caller, async (own) => {
-      const chain = await own.keyChains.get(id);
-      assertMayTouch(caller.roles, [chain], await own.keyChains.list());
-      await assertUnused(own, id);
-      await assertNotLast(own, chain, chain.usages, clock.now());
-      await own.keyChains.remove(id);
+    await changeTenantExclusively(store, caller, async (repositories) => {
+      const chain = await repositories.keyChains.get(id);
+      assertMayChangeKeys(caller.roles, [chain], await repositories.keyChains.list());
+      await assertUnused(repositories, id);
+      await assertNotLast(repositories, chain, chain.usages, clock.now());
+      await repositories.keyChains.remove(id);
     });
     await destroyRetiredKeys(this.ports, MAX_DESTROYED, caller.tenantId);
   }
 }
 
-/** Gives a key chain another key at once, and marks the key before as compromised where the caller says so. */
 export class RotateKeyChain extends needs(RENEWAL_PORTS) {
   /**
-   * @throws Failure `not_found`; `conflict` when its certificates come from outside, too many former keys count still,
-   *   or somebody else rotates it at this moment.
+   * @throws Failure `not_found`; `conflict` when its certificates are external, too many former keys are still
+   *   valid, or it is rotated concurrently.
    */
-  async execute(caller: TenantCaller, id: string, wanted: KeyChainRotation): Promise<CompromiseReport> {
+  async execute(caller: TenantCaller, id: string, rotation: KeyChainRotation): Promise<CompromiseReport> {
     const { store, kms } = this.ports;
     const { tenantId } = caller;
-    const provider = wanted.provider ?? wanted.kmsProvider;
-    const path = wanted.provider === undefined ? 'kmsProvider' : 'provider';
+    const provider = rotation.provider ?? rotation.kmsProvider;
+    const path = rotation.provider === undefined ? 'kmsProvider' : 'provider';
     assertProvider(kms, tenantId, provider, path);
-    const all = await store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
-    const chain = all.find((one) => one.id === id);
+    const chains = await store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
+    const chain = chains.find((entry) => entry.id === id);
     if (chain === undefined) throw new Failure('not_found', 'there is no such key chain');
-    const siblings = wanted.compromised === true ? chainsOfPublicKey(all, thumbprint(chain.active.key.publicJwk)) : [];
-    assertMayTouch(caller.roles, [chain, ...siblings], all);
+    const siblings = rotation.compromised === true ? chainsOfPublicKey(chains, thumbprint(chain.active.key.publicJwk)) : [];
+    assertMayChangeKeys(caller.roles, [chain, ...siblings], chains);
     const { algorithm } = chain.active.key.handle;
     assertAlgorithm(kms, { tenantId, provider: provider ?? chain.kmsProvider }, algorithm, path);
-    if (wanted.compromised !== true) {
+    if (rotation.compromised !== true) {
       return {
         chain: await renewLeaf(this.ports, chain, { step: 'rotation', provider, by: caller }),
         affected: [],
       };
     }
-    const report = await markCompromised(this.ports, chain, all, { provider, by: caller });
+    const report = await markCompromised(this.ports, chain, chains, { provider, by: caller });
     // Not awaited: it reads the key chains of all tenants, and its result is for the operator alone.
     void reportSharedKeys(this.ports);
     return report;
   }
 }
 
-/** A key provider as a tenant sees it. */
 export type TenantKeyProvider = KeyProvider & {
-  /** Whether the next keys of this tenant are made there. */
+  /** True if new keys of this tenant are created there. */
   readonly isOwn: boolean;
   readonly answers: boolean;
 };
 
-/** The key providers at which a tenant may have keys made, the default one first. */
+/** The key providers that a tenant may use, the default one first. */
 export class ListKeyProviders extends needs({ kms: Kms }) {
-  async execute({ tenantId, configured }: TenantCaller): Promise<readonly TenantKeyProvider[]> {
+  async execute({ tenantId, tenant }: TenantCaller): Promise<readonly TenantKeyProvider[]> {
     const { kms } = this.ports;
-    const own = (await configured.tenant()).kms ?? kms.providerOf(tenantId);
+    const ownProvider = (await tenant.tenant()).kms ?? kms.providerOf(tenantId);
     return Promise.all(
       kms
         .providers(tenantId)
-        .map(async (provider) => ({ ...provider, isOwn: provider.name === own, answers: await this.#answers(provider.name) })),
+        .map(async (provider) => ({ ...provider, isOwn: provider.name === ownProvider, answers: await this.#answers(provider.name) })),
     );
   }
 
-  /** Why it does not is for the log and `GET /health`: it concerns the operator. */
+  /** The reason is for the log and `GET /health`, since it concerns the operator. */
   async #answers(name: string): Promise<boolean> {
     try {
       await this.ports.kms.assertReachable(name);

@@ -4,46 +4,44 @@ import { isSameHandle, signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
-import { StoreUnavailable } from '../ports/store.ts';
+import { StoreUnavailableError } from '../ports/store.ts';
+import { assertAlgorithm, assertProvider } from './create-requested-key-chain.ts';
 import { withNewKeys } from './new-keys.ts';
 import { RENEWAL_PORTS, renewLeaf } from './renew-leaf.ts';
-import { assertAlgorithm, assertProvider } from './wanted-key-chain.ts';
 
-/** What became of one key chain. */
-export type Moved = {
+export type MovedKeyChain = {
   readonly id: string;
-  /** `there`: it was at the provider already. `stays`: it cannot move, as `reason` says. */
+  /** `there`: it was at the provider already. `stays`: it cannot be moved, for the `reason`. */
   readonly leaf: 'moved' | 'there' | 'stays';
   readonly authority: 'moved' | 'there' | 'stays' | 'none';
   readonly reason?: string;
 };
 
-/** Others may change a key chain at the same moment, or, in a database of one file, write to it. */
-const ATTEMPTS = 10;
+/** Limit of retries after concurrent changes, or while a SQLite database is locked. */
+const MAX_ATTEMPTS = 10;
 const PAUSE_MS = 20;
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Whether the next attempt, which reads the key chain anew, may succeed. */
-function isForNow(error: unknown, { root }: KeyChain): boolean {
-  if (error instanceof StoreUnavailable) return true;
+/** True if the next attempt, which reads the key chain again, may succeed. */
+function isTransient(error: unknown, { root }: KeyChain): boolean {
+  if (error instanceof StoreUnavailableError) return true;
   return error instanceof Failure && error.code === 'conflict' && root !== undefined;
 }
 
 /**
- * Moves the keys of a tenant to another provider, one key chain after the other, while wallets and verifiers go on. Each
- * key chain gets a new key there, under the authority that it has, and the former key counts as after every rotation. The key
- * of an authority is the anchor of others, so it is taken over as it is; where its provider does not let it go, it stays.
- * What has moved stays as it is when this is broken off; beginning again goes on.
+ * Moves the keys of a tenant to another provider, one key chain after the other, without downtime. Each key chain gets a new key there,
+ * under its current authority, and the former key stays valid as after every rotation. The key of an authority is an anchor of others,
+ * so it is copied unchanged; if its provider does not export it, it stays. The operation can be interrupted and repeated.
  */
 export class MoveKeyChains extends needs(RENEWAL_PORTS) {
   /**
-   * @param check is asked before a key chain is touched, and throws where it must not be.
-   * @returns what became of each key chain, as soon as it has.
+   * @param check is called before a key chain is moved, and throws if it must not be.
+   * @returns the result of each key chain, as soon as it is available.
    * @throws Failure `not_found` for an unknown tenant, `invalid_input` for an unknown provider.
    */
-  async *execute(tenantId: TenantId, provider: string, check: (chain: KeyChain) => void = () => {}): AsyncGenerator<Moved> {
+  async *execute(tenantId: TenantId, provider: string, check: (chain: KeyChain) => void = () => {}): AsyncGenerator<MovedKeyChain> {
     const { store, kms, clock } = this.ports;
-    const tenant = await store.forTenant(tenantId, (own) => own.tenant.get());
+    const tenant = await store.forTenant(tenantId, (repositories) => repositories.tenant.get());
     assertProvider(kms, tenantId, provider, 'kms');
     const ids = await store.forTenant(tenantId, async ({ keyChains }) =>
       (await keyChains.list()).map(({ id, ...chain }) => {
@@ -52,18 +50,18 @@ export class MoveKeyChains extends needs(RENEWAL_PORTS) {
       }),
     );
     if (tenant.kms !== provider) {
-      // The next keys first: none is made at the former provider from now on.
-      const changed = { ...tenant, kms: provider, updatedAt: clock.now() };
-      await store.forTenant(tenantId, (own) => own.tenant.save(changed), { by: SYSTEM });
+      // The default of the tenant comes first, so that no further key is created at the former provider.
+      const updatedTenant = { ...tenant, kms: provider, updatedAt: clock.now() };
+      await store.forTenant(tenantId, (repositories) => repositories.tenant.save(updatedTenant), { by: SYSTEM });
     }
     for (const id of ids) {
-      const moved = await this.#move(tenantId, id, provider);
-      if (moved !== undefined) yield moved;
+      const result = await this.#move(tenantId, id, provider);
+      if (result !== undefined) yield result;
     }
   }
 
-  /** @returns undefined for a key chain that is gone. */
-  async #move(tenantId: TenantId, id: string, provider: string): Promise<Moved | undefined> {
+  /** @returns undefined for a removed key chain. */
+  async #move(tenantId: TenantId, id: string, provider: string): Promise<MovedKeyChain | undefined> {
     for (let attempt = 1; ; attempt++) {
       const chain = await this.ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.find(id));
       if (chain === undefined) return undefined;
@@ -77,10 +75,10 @@ export class MoveKeyChains extends needs(RENEWAL_PORTS) {
           assertAlgorithm(this.ports.kms, { tenantId, provider }, active.key.handle.algorithm);
           await renewLeaf(this.ports, chain, { step: 'rotation', provider, by: SYSTEM });
         }
-        const taken = isRooted ? authority : await this.#moveAuthority(tenantId, chain, provider);
-        return { id, leaf: isThere ? 'there' : 'moved', authority: taken };
+        const authorityResult = isRooted ? authority : await this.#moveAuthority(tenantId, chain, provider);
+        return { id, leaf: isThere ? 'there' : 'moved', authority: authorityResult };
       } catch (error) {
-        if (attempt < ATTEMPTS && isForNow(error, chain)) {
+        if (attempt < MAX_ATTEMPTS && isTransient(error, chain)) {
           await pause(attempt * PAUSE_MS);
           continue;
         }
@@ -90,12 +88,12 @@ export class MoveKeyChains extends needs(RENEWAL_PORTS) {
     }
   }
 
-  /** All key chains under one authority have its key. */
+  /** Moves the key of an authority, in all key chains under it. */
   async #moveAuthority(tenantId: TenantId, { root }: KeyChain, provider: string): Promise<'moved' | 'stays'> {
-    // A key that no other store has is sealed in the database.
+    // Only keys of the local store are sealed in the database and can be copied.
     if (root?.key.sealedKey === undefined) return 'stays';
     await withNewKeys(this.ports, async ({ store, kms, clock }) => {
-      const key = await kms.takeOver(signingKey(tenantId, root.key), provider);
+      const key = await kms.copyToProvider(signingKey(tenantId, root.key), provider);
       await store.forTenant(
         tenantId,
         async ({ keyChains }) => {
@@ -105,10 +103,10 @@ export class MoveKeyChains extends needs(RENEWAL_PORTS) {
             await keyChains.put({ ...chain, root: { ...chain.root, key }, updatedAt: clock.now() });
             count++;
           }
-          // Somebody else moved it; a second copy of it would stay at the provider, and nobody would know.
+          // Concurrently moved: a second copy would stay at the provider unnoticed.
           if (count === 0) throw new Failure('conflict', 'the authority was moved or removed meanwhile');
         },
-        { by: SYSTEM, alone: true },
+        { by: SYSTEM, exclusive: true },
       );
     });
     return 'moved';

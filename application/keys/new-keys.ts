@@ -2,31 +2,31 @@ import { type KeyHandle, type StoredKey, signingKey } from '../../domain/keys/si
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import { type KeyProvider, Kms, type PrivateKeyMaterial, type SigningKey, type ToSign } from '../ports/kms.ts';
 import type { Log } from '../ports/log.ts';
-import { StoreUnavailable } from '../ports/store.ts';
+import { StoreUnavailableError } from '../ports/store.ts';
 
 /**
- * Runs `work`, which makes keys and stores what has them. When it fails, the keys that it made are destroyed again, so
- * that a provider does not fill up with keys of which nobody knows.
- * @param work gets the ports with a key provider that remembers what it made.
+ * Runs `work`, which creates keys and stores the rows that use them. If it fails, the created keys are destroyed again, so
+ * that no unused keys accumulate at a provider.
+ * @param work gets the ports with a KMS that records created keys.
  */
 export async function withNewKeys<Ports extends { readonly kms: Kms; readonly log: Log }, T>(
   ports: Ports,
   work: (ports: Ports) => Promise<T>,
 ): Promise<T> {
-  const kms = new RememberingKms(ports.kms);
+  const kms = new TrackingKms(ports.kms);
   try {
     return await work({ ...ports, kms });
   } catch (error) {
-    // A connection that was lost says nothing about what it was to store: the keys may be in use.
-    if (error instanceof StoreUnavailable) kms.tell(ports.log);
+    // After a lost connection the outcome of the transaction is unknown: the keys may be in use.
+    if (error instanceof StoreUnavailableError) kms.reportUncertain(ports.log);
     else await kms.undo(ports.log);
     throw error;
   }
 }
 
-class RememberingKms extends Kms {
+class TrackingKms extends Kms {
   readonly #kms: Kms;
-  readonly #made: SigningKey[] = [];
+  readonly #createdKeys: SigningKey[] = [];
 
   constructor(kms: Kms) {
     super();
@@ -34,15 +34,15 @@ class RememberingKms extends Kms {
   }
 
   override async generate(tenantId: string, algorithm: SigningAlgorithm, provider?: string): Promise<StoredKey> {
-    return this.#remember(tenantId, await this.#kms.generate(tenantId, algorithm, provider));
+    return this.#track(tenantId, await this.#kms.generate(tenantId, algorithm, provider));
   }
 
   override async import(tenantId: string, key: PrivateKeyMaterial, provider?: string): Promise<StoredKey> {
-    return this.#remember(tenantId, await this.#kms.import(tenantId, key, provider));
+    return this.#track(tenantId, await this.#kms.import(tenantId, key, provider));
   }
 
-  override async takeOver(key: SigningKey, provider: string): Promise<StoredKey> {
-    return this.#remember(key.tenantId, await this.#kms.takeOver(key, provider));
+  override async copyToProvider(key: SigningKey, provider: string): Promise<StoredKey> {
+    return this.#track(key.tenantId, await this.#kms.copyToProvider(key, provider));
   }
 
   override sign(key: SigningKey, data: ToSign): Uint8Array | Promise<Uint8Array> {
@@ -74,7 +74,7 @@ class RememberingKms extends Kms {
   }
 
   async undo(log: Log): Promise<void> {
-    for (const key of this.#made) {
+    for (const key of this.#createdKeys) {
       try {
         await this.#kms.remove(key);
       } catch (error) {
@@ -83,15 +83,15 @@ class RememberingKms extends Kms {
     }
   }
 
-  tell(log: Log): void {
-    for (const key of this.#made) {
+  reportUncertain(log: Log): void {
+    for (const key of this.#createdKeys) {
       if (key.sealedKey !== undefined) continue;
       log.warn('a key was made, and the database did not say whether it is in use', about(key));
     }
   }
 
-  #remember(tenantId: string, key: StoredKey): StoredKey {
-    this.#made.push(signingKey(tenantId, key));
+  #track(tenantId: string, key: StoredKey): StoredKey {
+    this.#createdKeys.push(signingKey(tenantId, key));
     return key;
   }
 }

@@ -9,40 +9,40 @@ import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 
 const MAX_CERTIFICATES = 6;
 
-/** Extended key usages of our trade: a certificate that is for nothing else serves no other usage. */
+/** Extended key usages that limit a certificate to one key usage of this service. */
 const PURPOSES: Readonly<Record<string, KeyUsage>> = { [MDL_DOCUMENT_SIGNER]: 'signing', [READER_AUTHENTICATION]: 'access' };
 
-/** What the certificates are for. */
-export type Certified = { readonly key: PublicJwk; readonly usages: readonly KeyUsage[] };
+/** The key and usages that the certificates are for. */
+export type CertificateSubject = { readonly key: PublicJwk; readonly usages: readonly KeyUsage[] };
 
 /**
- * Reads the certificates that somebody obtained for a key of the tenant.
+ * Parses externally issued certificates of a key of the tenant.
  * @param pem one text or one per certificate, leaf first, each certified by the next.
- * @param path of the member that they came in.
- * @returns DER in standard base64 without a self-signed root, and when the first of them ends.
- * @throws Failure `invalid_input` for another key, a wrong order, a self-signed or expired certificate, and one that
- *   is not for this.
+ * @param path of the property with the certificates.
+ * @returns DER in standard base64 without a self-signed root, and the earliest expiry.
+ * @throws Failure `invalid_input` for another key, a wrong order, a self-signed or expired certificate, and one for other
+ *   usages.
  */
 export function parseCertificates(
   pem: string | readonly string[],
-  wanted: Certified,
+  subject: CertificateSubject,
   now: Date,
   path = 'crt',
 ): { readonly certificates: readonly string[]; readonly notAfter: Date } {
-  const fault = parseChain(pem, wanted, now);
+  const fault = parseChain(pem, subject, now);
   if (typeof fault === 'string') throw invalidInput(path, fault);
-  // HAIP 1.0 section 6.1.1 keeps the trust anchor out of what is sent.
-  const sent = fault.filter((certificate) => !isSelfSigned(certificate));
+  // HAIP 1.0 section 6.1.1: the trust anchor is not sent.
+  const withoutRoot = fault.filter((certificate) => !isSelfSigned(certificate));
   return {
-    certificates: sent.map(({ x509 }) => x509.raw.toString('base64')),
-    notAfter: new Date(Math.min(...sent.map(({ notAfter }) => notAfter.getTime()))),
+    certificates: withoutRoot.map(({ x509 }) => x509.raw.toString('base64')),
+    notAfter: new Date(Math.min(...withoutRoot.map(({ notAfter }) => notAfter.getTime()))),
   };
 }
 
 /**
- * Looks whether the certificates that a key has are for what it is to sign from now on.
+ * Checks that the certificates of a key are suitable for its new usages.
  * @param certificates DER in standard base64, leaf first.
- * @param path of the member that the usages came in.
+ * @param path of the property with the usages.
  * @throws Failure `invalid_input`.
  */
 export function assertUsagesFit(certificates: readonly string[], usages: readonly KeyUsage[], path: string): void {
@@ -51,8 +51,8 @@ export function assertUsagesFit(certificates: readonly string[], usages: readonl
   if (fault !== undefined) throw invalidInput(path, fault);
 }
 
-/** @returns what is wrong, or the certificates. */
-function parseChain(pem: string | readonly string[], wanted: Certified, now: Date): string | Certificate[] {
+/** @returns the problem, or the certificates. */
+function parseChain(pem: string | readonly string[], subject: CertificateSubject, now: Date): string | Certificate[] {
   const texts = parsePemCertificates(typeof pem === 'string' ? pem : pem.join('\n'), MAX_CERTIFICATES);
   if (texts === undefined) return `give 1 to ${MAX_CERTIFICATES} certificates as PEM, leaf first`;
   const chain = texts.flatMap((text) => parseCertificate(Buffer.from(text, 'base64')) ?? []);
@@ -63,13 +63,13 @@ function parseChain(pem: string | readonly string[], wanted: Certified, now: Dat
     );
   }
   const faults = [
-    findLeafProblem(chain[0], wanted),
+    findLeafProblem(chain[0], subject),
     ...chain.map((certificate, position) => findLinkProblem(certificate, chain[position + 1], position, now)),
   ];
   return faults.find((fault) => fault !== undefined) ?? chain;
 }
 
-function findLeafProblem(leaf: Certificate | undefined, { key, usages }: Certified): string | undefined {
+function findLeafProblem(leaf: Certificate | undefined, { key, usages }: CertificateSubject): string | undefined {
   if (leaf?.publicJwk === undefined || thumbprint(leaf.publicJwk) !== thumbprint(key)) return 'the first certificate is not for this key';
   // HAIP 1.0 section 6.1.1
   if (isSelfSigned(leaf)) return 'a self-signed certificate is accepted by no wallet';
@@ -82,35 +82,35 @@ function findLeafProblem(leaf: Certificate | undefined, { key, usages }: Certifi
 }
 
 function findUsageProblem(leaf: Certificate, usages: readonly KeyUsage[]): string | undefined {
-  const other = usages.find((usage) => !allows(leaf, usage));
-  return other && `the extended key usage of the first certificate is for other things than "${other}"`;
+  const unsuitable = usages.find((usage) => !allows(leaf, usage));
+  return unsuitable && `the extended key usage of the first certificate is for other things than "${unsuitable}"`;
 }
 
 function allows({ extendedKeyUsage = new Set() }: Certificate, usage: KeyUsage): boolean {
   const purposes = [...extendedKeyUsage].map((oid) => PURPOSES[oid]);
-  // What is not of our trade, as in certificates of web servers, is a matter of those who read it.
+  // Unknown purposes, as in certificates of web servers, are left to the readers of the certificate.
   return purposes.length === 0 || purposes.includes(undefined) || purposes.includes(usage);
 }
 
 function findLinkProblem(
   { x509, notBefore, notAfter, subjectText }: Certificate,
-  next: Certificate | undefined,
+  issuerCertificate: Certificate | undefined,
   position: number,
   now: Date,
 ): string | undefined {
   if (now < notBefore || now >= notAfter) return `the certificate of ${subjectText} is expired or not valid yet`;
-  if (next === undefined) return undefined;
+  if (issuerCertificate === undefined) return undefined;
   // RFC 7515 section 4.1.6: each certificate certifies the one before it.
-  if (!x509.checkIssued(next.x509) || !x509.verify(next.publicKey)) {
+  if (!x509.checkIssued(issuerCertificate.x509) || !x509.verify(issuerCertificate.publicKey)) {
     return `the certificate of ${subjectText} was not issued by the one after it`;
   }
   // RFC 5280 sections 4.2.1.3 and 4.2.1.9
-  const { basicConstraints, keyUsage } = next;
+  const { basicConstraints, keyUsage } = issuerCertificate;
   if (basicConstraints?.ca !== true || keyUsage?.has(KEY_USAGE.keyCertSign) === false) {
-    return `the certificate of ${next.subjectText} is not that of an authority`;
+    return `the certificate of ${issuerCertificate.subjectText} is not that of an authority`;
   }
   if ((basicConstraints.pathLength ?? position) < position) {
-    return `the certificate of ${next.subjectText} allows fewer authorities below it`;
+    return `the certificate of ${issuerCertificate.subjectText} allows fewer authorities below it`;
   }
   return undefined;
 }

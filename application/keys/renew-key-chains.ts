@@ -1,23 +1,30 @@
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
-import { withCompromisedLeaves } from '../../domain/keys/compromised-keys.ts';
+import { markCompromisedLeaves } from '../../domain/keys/compromised-keys.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
-import { type DueStep, dueStep, idleUntil, isCertifiedByOldProfile, isExtendable, withoutEnded } from '../../domain/keys/rotation.ts';
+import {
+  type AutomaticStep,
+  dueStep,
+  isCertifiedByOldProfile,
+  isExtendable,
+  nextStepAt,
+  withoutExpiredLeaves,
+} from '../../domain/keys/rotation.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import type { TenantVersion } from '../ports/maintenance.ts';
-import type { HandOver } from '../ports/work-queue.ts';
-import { ValuesOfTenants } from '../tenant-cache/values-of-tenants.ts';
+import type { OfferTask } from '../ports/work-queue.ts';
+import { TenantValueCache } from '../tenant-cache/tenant-value-cache.ts';
 import { type ActiveKey, activeKeysOf, type ReportedKey, warnOfSharedKeys } from './compromised-key.ts';
 import { RENEWAL_PORTS, renewLeaf } from './renew-leaf.ts';
 
-/** Key chains that one warning names. */
+/** Limit of key chain ids in one warning. */
 const MAX_NAMED = 20;
 const MAX_SCHEDULE_BYTES = 32 * 1024 * 1024;
 
-/** What a run has to know of a tenant whose configuration did not change since the run before. */
+/** Cached result of the previous run for a tenant whose configuration has not changed. */
 type Schedule = {
-  /** In milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly idleUntil: number;
   readonly keys: readonly ActiveKey[];
 };
@@ -25,42 +32,42 @@ type Schedule = {
 export type KeyChainRun = {
   readonly rotated: number;
   readonly renewed: number;
-  /** Former leaves that have gone. */
+  /** Number of removed former leaves. */
   readonly forgotten: number;
-  /** Key chains that somebody has to see to. */
+  /** Key chains that need an administrator. */
   readonly stuck: readonly string[];
-  /** Where the next batch begins; undefined when this was the last one. */
+  /** Cursor of the next batch; undefined when this was the last one. */
   readonly last: TenantId | undefined;
 };
 
-/** What was done for one tenant. */
+/** Result for one tenant. */
 export type RenewedChains = Pick<KeyChainRun, 'rotated' | 'renewed' | 'forgotten'>;
 
-type Tally = { rotation: number; renewal: number; forgotten: number; readonly stuck: string[] };
+type RunCounts = { rotation: number; renewal: number; forgotten: number; readonly stuck: string[] };
 
 /**
- * Rotates keys whose interval is over, renews certificates before they end, and forgets leaves on which nothing rests
- * any more. One key chain that cannot be renewed keeps no other from it.
+ * Rotates keys after their interval, renews certificates before they expire, and removes former leaves that are no longer needed. A key
+ * chain that cannot be renewed does not affect the others.
  */
 export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
-  #schedules: ValuesOfTenants<Schedule> | undefined;
+  #schedules: TenantValueCache<Schedule> | undefined;
 
   /**
-   * Reads the key chains of tenants of which something is due, or whose configuration changed since this process read them.
-   * @param limit of tenants that are read.
-   * @param handOver gives a tenant with something to do to any process; those that it does not take are seen to here.
+   * Reads the key chains of tenants that are due, or whose configuration changed since this process read them.
+   * @param limit number of tenants that are read.
+   * @param offerTask offers a tenant to all processes; a tenant that none accepts is processed here.
    */
-  async execute(now: Date, limit: number, after?: TenantId, handOver?: HandOver): Promise<KeyChainRun> {
-    const schedules = this.#schedules ?? new ValuesOfTenants<Schedule>(this.ports.store, MAX_SCHEDULE_BYTES);
+  async execute(now: Date, limit: number, afterTenant?: TenantId, offerTask?: OfferTask): Promise<KeyChainRun> {
+    const schedules = this.#schedules ?? new TenantValueCache<Schedule>(this.ports.store, MAX_SCHEDULE_BYTES);
     this.#schedules = schedules;
     await schedules.refresh();
     const reported = await this.ports.store.forService(({ recordedKeys }) => recordedKeys.compromised());
-    const toRead = this.#toRead(schedules, now, reported, after).slice(0, limit);
+    const dueTenants = this.#findDue(schedules, now, reported, afterTenant).slice(0, limit);
     const run = { rotation: 0, renewal: 0, forgotten: 0, stuck: [] as string[] };
-    for (const tenant of toRead) {
+    for (const tenant of dueTenants) {
       const { id: tenantId } = tenant;
       try {
-        const chains = await this.#look(tenantId, now, run, reported, handOver);
+        const chains = await this.#processTenant(tenantId, now, run, reported, offerTask);
         schedules.set(tenant, scheduleOf(chains, now));
       } catch (error) {
         schedules.delete(tenantId);
@@ -74,52 +81,51 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
       renewed,
       forgotten,
       stuck,
-      last: toRead.length < limit ? undefined : toRead.at(-1)?.id,
+      last: dueTenants.length < limit ? undefined : dueTenants.at(-1)?.id,
     };
   }
 
-  /** Also warns of keys of the other tenants, which are not read. @returns the tenants behind `after` that are to be read. */
-  #toRead(
-    schedules: ValuesOfTenants<Schedule>,
+  /** Also warns about keys of the other tenants, which are not read. @returns the tenants after `after` that are to be read. */
+  #findDue(
+    schedules: TenantValueCache<Schedule>,
     now: Date,
     reported: readonly ReportedKey[],
-    after: TenantId | undefined,
+    afterTenant: TenantId | undefined,
   ): readonly TenantVersion[] {
     const reportedKeys = new Set(reported.map(({ thumbprint }) => thumbprint));
     return schedules.all().filter((tenant) => {
-      if (after !== undefined && tenant.id <= after) return false;
+      if (afterTenant !== undefined && tenant.id <= afterTenant) return false;
       const schedule = schedules.get(tenant);
       if (schedule === undefined || schedule.idleUntil <= now.getTime()) return true;
-      // The first batch of a run warns of them; later ones begin behind a tenant.
-      const isReported = after === undefined && schedule.keys.some((key) => reportedKeys.has(key.thumbprint));
+      // Only the first batch of a run warns, since later ones start after a tenant.
+      const isReported = afterTenant === undefined && schedule.keys.some((key) => reportedKeys.has(key.thumbprint));
       if (isReported) warnOfSharedKeys(this.ports.log, tenant.id, schedule.keys, reported);
       return false;
     });
   }
 
-  /** Sees to one tenant. */
   async renew(tenantId: TenantId, now: Date): Promise<RenewedChains> {
     const run = { rotation: 0, renewal: 0, forgotten: 0, stuck: [] as string[] };
-    await this.#look(tenantId, now, run);
+    await this.#processTenant(tenantId, now, run);
     this.#warn(run.stuck);
     return { rotated: run.rotation, renewed: run.renewal, forgotten: run.forgotten };
   }
 
-  async #look(
+  async #processTenant(
     tenantId: TenantId,
     now: Date,
-    run: Tally,
+    run: RunCounts,
     reported: readonly ReportedKey[] = [],
-    handOver?: HandOver,
+    offerTask?: OfferTask,
   ): Promise<readonly KeyChain[]> {
-    const stored = await this.ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
-    const chains = withCompromisedLeaves(stored);
+    const storedChains = await this.ports.store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
+    const chains = markCompromisedLeaves(storedChains);
     warnOfSharedKeys(this.ports.log, tenantId, activeKeysOf(chains), reported);
-    const isDue = chains.some((chain) => isAnyFormerOver(chain, now) || dueStep(chain, now) !== undefined);
-    if (isDue && (await handOver?.({ type: 'key-chains', tenantId }))) return chains;
+    const isDue = chains.some((chain) => hasExpiredFormer(chain, now) || dueStep(chain, now) !== undefined);
+    if (isDue && (await offerTask?.({ type: 'key-chains', tenantId }))) return chains;
     for (const chain of chains) {
       try {
-        await this.#lookAt(tenantId, chain, now, run);
+        await this.#processChain(tenantId, chain, now, run);
       } catch (error) {
         this.ports.log.error('a key chain cannot be looked at', { tenantId, keyChainId: chain.id }, error);
         run.stuck.push(`${tenantId}/${chain.id}`);
@@ -128,20 +134,20 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
     return chains;
   }
 
-  async #lookAt(tenantId: TenantId, chain: KeyChain, now: Date, run: Tally): Promise<void> {
-    run.forgotten += await this.#forget(tenantId, chain, now);
+  async #processChain(tenantId: TenantId, chain: KeyChain, now: Date, run: RunCounts): Promise<void> {
+    run.forgotten += await this.#removeFormer(tenantId, chain, now);
     if (dueStep(chain, now) === undefined) return;
     const outcome = await this.#renew(tenantId, chain.id, now);
     if (outcome === 'stuck') run.stuck.push(`${tenantId}/${chain.id}`);
     else if (outcome !== undefined) run[outcome]++;
   }
 
-  /** @returns what was done, or that it cannot be done here; undefined when there was nothing to do. */
-  async #renew(tenantId: TenantId, id: string, now: Date): Promise<DueStep | 'stuck' | undefined> {
+  /** @returns the executed step, or `stuck` if it is impossible here; undefined when nothing was due. */
+  async #renew(tenantId: TenantId, id: string, now: Date): Promise<AutomaticStep | 'stuck' | undefined> {
     const { store, log } = this.ports;
-    const read = () =>
-      store.forTenant(tenantId, async ({ keyChains }) => withCompromisedLeaves(await keyChains.list()).find((one) => one.id === id));
-    const chain = await read();
+    const readChain = () =>
+      store.forTenant(tenantId, async ({ keyChains }) => markCompromisedLeaves(await keyChains.list()).find((entry) => entry.id === id));
+    const chain = await readChain();
     const due = chain && dueStep(chain, now);
     if (chain === undefined || due === undefined) return undefined;
     const { root } = chain;
@@ -152,27 +158,27 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
       await renewLeaf(this.ports, chain, { step: due, by: SYSTEM });
       return due;
     } catch (error) {
-      const present = await read();
-      // Another process was faster, or somebody removed it.
-      if (present === undefined || dueStep(present, now) === undefined) return undefined;
+      const currentChain = await readChain();
+      // Another process was faster, or the key chain was removed.
+      if (currentChain === undefined || dueStep(currentChain, now) === undefined) return undefined;
       log.error('a key chain could not be renewed', { tenantId, keyChainId: id, due }, error);
       return 'stuck';
     }
   }
 
-  async #forget(tenantId: TenantId, known: KeyChain, now: Date): Promise<number> {
-    if (!isAnyFormerOver(known, now)) return 0;
-    const { id } = known;
+  async #removeFormer(tenantId: TenantId, storedChain: KeyChain, now: Date): Promise<number> {
+    if (!hasExpiredFormer(storedChain, now)) return 0;
+    const { id } = storedChain;
     return this.ports.store.forTenant(
       tenantId,
       async ({ keyChains }) => {
         const chain = await keyChains.find(id);
-        const rest = chain && withoutEnded(chain, now);
-        if (chain === undefined || rest === undefined) return 0;
-        await keyChains.put(rest);
-        return (chain.former?.length ?? 0) - (rest.former?.length ?? 0);
+        const remaining = chain && withoutExpiredLeaves(chain, now);
+        if (chain === undefined || remaining === undefined) return 0;
+        await keyChains.put(remaining);
+        return (chain.former?.length ?? 0) - (remaining.former?.length ?? 0);
       },
-      { by: SYSTEM, alone: true },
+      { by: SYSTEM, exclusive: true },
     );
   }
 
@@ -189,13 +195,14 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
 function scheduleOf(chains: readonly KeyChain[], now: Date): Schedule {
   const times = chains.map((chain) => {
     try {
-      return idleUntil(chain, now);
+      return nextStepAt(chain, now);
     } catch {
-      // Each run reports a key chain that cannot be read until it is replaced.
+      // A key chain that cannot be read is reported by each run until it is replaced.
       return now.getTime();
     }
   });
   return { idleUntil: Math.min(...times), keys: activeKeysOf(chains) };
 }
 
-const isAnyFormerOver = ({ former = [] }: Pick<KeyChain, 'former'>, now: Date): boolean => former.some(({ keptUntil }) => keptUntil <= now);
+const hasExpiredFormer = ({ former = [] }: Pick<KeyChain, 'former'>, now: Date): boolean =>
+  former.some(({ keptUntil }) => keptUntil <= now);

@@ -1,6 +1,6 @@
 import type { TenantActor } from '../../domain/audit/audit-entry.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
-import { assertRenewable, type DueStep, LEAF_STEPS, replaceLeaf } from '../../domain/keys/rotation.ts';
+import { type AutomaticStep, assertRenewable, LEAF_STEPS, replaceActiveLeaf } from '../../domain/keys/rotation.ts';
 import { isSameHandle } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -25,41 +25,41 @@ export const RENEWAL_PORTS = {
 type RenewalPorts = PortsOf<typeof RENEWAL_PORTS>;
 
 type Renewal = {
-  readonly step: DueStep;
+  readonly step: AutomaticStep;
   readonly by: TenantActor;
-  /** KMS provider of this and all later keys; the one of the key chain unless stated. */
+  /** KMS provider of this and all later keys; by default that of the key chain. */
   readonly provider?: string | undefined;
 };
 
 /**
- * Has the internal CA certify another leaf, and signs with that from then on. Until it is stored the key chain is as
- * it was, so a crash costs nothing but a key that nobody uses.
+ * Issues another leaf with the internal CA and makes it the active one. The key chain is unchanged until that is stored, so a crash only
+ * leaves an unused key.
  * @param chain as it was read a moment ago.
  * @throws Failure `conflict` when it cannot be renewed, or was changed meanwhile.
  */
 export async function renewLeaf(ports: RenewalPorts, chain: KeyChain, { step, provider, by }: Renewal): Promise<KeyChain> {
   const { store, clock } = ports;
   const kmsProvider = provider ?? chain.kmsProvider;
-  return withNewKeys(ports, async (remembering) => {
-    const leaf = await makeLeaf(remembering, { ...chain, kmsProvider }, step);
+  return withNewKeys(ports, async (trackedPorts) => {
+    const leaf = await createLeaf(trackedPorts, { ...chain, kmsProvider }, step);
     return store.forTenant(
       chain.tenantId as TenantId,
       async ({ keyChains }) => {
         const now = clock.now();
-        const known = await keyChains.get(chain.id);
-        if (!isUnchanged(known, chain)) throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
-        assertRenewable(known, now);
-        const renewed = { ...replaceLeaf(known, step, leaf, now), kmsProvider };
+        const storedChain = await keyChains.get(chain.id);
+        if (!isUnchanged(storedChain, chain)) throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
+        assertRenewable(storedChain, now);
+        const renewed = { ...replaceActiveLeaf(storedChain, step, leaf, now), kmsProvider };
         await keyChains.put(renewed);
         return renewed;
       },
-      { by, alone: true },
+      { by, exclusive: true },
     );
   });
 }
 
 /** @throws Failure `conflict` when the internal CA cannot certify another leaf. */
-export async function makeLeaf(ports: RenewalPorts, chain: KeyChain, step: DueStep): Promise<KeyLeaf> {
+export async function createLeaf(ports: RenewalPorts, chain: KeyChain, step: AutomaticStep): Promise<KeyLeaf> {
   const { tenantId, active, kmsProvider } = chain;
   const root = assertRenewable(chain, ports.clock.now());
   const { algorithm } = active.key.handle;
@@ -69,11 +69,11 @@ export async function makeLeaf(ports: RenewalPorts, chain: KeyChain, step: DueSt
   return certifyLeaf(ports.certificateAuthority, { ...leafOf(ports, chain, root, holder), key });
 }
 
-/** The time alone would not do: several changes can fall into one millisecond. */
-export function isUnchanged({ active, updatedAt }: KeyChain, before: KeyChain): boolean {
+/** Compares the leaf as well as the time, since several changes can happen within one millisecond. */
+export function isUnchanged({ active, updatedAt }: KeyChain, previousChain: KeyChain): boolean {
   return (
-    updatedAt.getTime() === before.updatedAt.getTime() &&
-    isSameHandle(active.key.handle, before.active.key.handle) &&
-    active.certificates[0] === before.active.certificates[0]
+    updatedAt.getTime() === previousChain.updatedAt.getTime() &&
+    isSameHandle(active.key.handle, previousChain.active.key.handle) &&
+    active.certificates[0] === previousChain.active.certificates[0]
   );
 }

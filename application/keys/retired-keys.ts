@@ -1,14 +1,14 @@
-import type { RetiredKey } from '../../domain/keys/kept-keys.ts';
+import type { RetiredKey } from '../../domain/keys/retired-keys.ts';
 import { needs, type PortsOf } from '../needs.ts';
 import { Kms } from '../ports/kms.ts';
 import { Log } from '../ports/log.ts';
 import { Store } from '../ports/store.ts';
 
-export const DESTROYING = { store: Store, kms: Kms, log: Log };
+export const KEY_DESTRUCTION_PORTS = { store: Store, kms: Kms, log: Log };
 
-/** Destroys keys at their providers that no key chain has any more. What does not answer is tried again later. */
-export class DestroyRetiredKeys extends needs(DESTROYING) {
-  /** @returns how many keys are gone. */
+/** Destroys keys at their providers that no key chain uses any more. Failures are retried later. */
+export class DestroyRetiredKeys extends needs(KEY_DESTRUCTION_PORTS) {
+  /** @returns the number of destroyed keys. */
   async execute(limit: number): Promise<number> {
     const { kms } = this.ports;
     const answers = (provider: string) =>
@@ -21,42 +21,42 @@ export class DestroyRetiredKeys extends needs(DESTROYING) {
 }
 
 /**
- * Never throws: the keys have no key chain any more, and stay on record until they are gone.
+ * Never throws: the keys belong to no key chain any more, and stay recorded until they are destroyed.
  * @param owner only keys of this tenant.
- * @param answers whether a provider that did not destroy one key is worth asking for others.
- * @returns how many keys are gone.
+ * @param answers true if a provider that failed for one key may still work for others.
+ * @returns the number of destroyed keys.
  */
 export async function destroyRetiredKeys(
-  { store, kms, log }: PortsOf<typeof DESTROYING>,
+  { store, kms, log }: PortsOf<typeof KEY_DESTRUCTION_PORTS>,
   limit: number,
   owner?: string,
   answers: (provider: string) => Promise<boolean> = () => Promise.resolve(false),
 ): Promise<number> {
-  const silent = new Set<string>();
-  const left: RetiredKey[] = [];
-  let gone = 0;
+  const unreachable = new Set<string>();
+  const failedKeys: RetiredKey[] = [];
+  let destroyedKeys = 0;
   try {
     for (const key of await store.maintenance.retiredKeys(limit, owner)) {
       const { kms: provider } = key.handle;
-      // A provider that does not answer is not asked for each of its keys.
-      if (!silent.has(provider) && (await destroyed({ kms, log }, key))) {
+      // A provider that does not answer is not called for each of its keys.
+      if (!unreachable.has(provider) && (await tryDestroy({ kms, log }, key))) {
         await store.maintenance.forgetRetiredKey(key);
-        gone++;
+        destroyedKeys++;
         continue;
       }
-      left.push(key);
-      if (!silent.has(provider) && !(await answers(provider))) silent.add(provider);
+      failedKeys.push(key);
+      if (!unreachable.has(provider) && !(await answers(provider))) unreachable.add(provider);
     }
-    // Those that cannot be destroyed must not be all that is ever looked at.
-    for (const key of left) await store.maintenance.postponeRetiredKey(key);
+    // Failed keys are postponed, so that they do not block the others.
+    for (const key of failedKeys) await store.maintenance.postponeRetiredKey(key);
   } catch (error) {
     log.error('keys that nothing needs are destroyed later', { owner: owner ?? 'all' }, error);
   }
-  return gone;
+  return destroyedKeys;
 }
 
-async function destroyed(
-  { kms, log }: Pick<PortsOf<typeof DESTROYING>, 'kms' | 'log'>,
+async function tryDestroy(
+  { kms, log }: Pick<PortsOf<typeof KEY_DESTRUCTION_PORTS>, 'kms' | 'log'>,
   { tenantId, handle }: RetiredKey,
 ): Promise<boolean> {
   try {
@@ -64,8 +64,8 @@ async function destroyed(
     return true;
   } catch (error) {
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    const about = { tenantId, provider: handle.kms, keyId: handle.keyId, reason };
-    log.warn('a key that nothing needs is still at its provider; it will be tried again', about);
+    const logFields = { tenantId, provider: handle.kms, keyId: handle.keyId, reason };
+    log.warn('a key that nothing needs is still at its provider; it will be tried again', logFields);
     return false;
   }
 }

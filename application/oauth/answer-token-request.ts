@@ -6,7 +6,7 @@ import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { RefusedAttempts } from '../sessions/refused-attempts.ts';
+import { RejectedAttempts } from '../sessions/rejected-attempts.ts';
 import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
 import { AuthorizationCodeGrant } from './authorization-code-grant.ts';
 import type { OAuthRequest } from './oauth-callers.ts';
@@ -14,44 +14,44 @@ import { hashCode, PreAuthorizedCodeGrant } from './pre-authorized-code-grant.ts
 import { RefreshTokenGrant } from './refresh-token-grant.ts';
 import type { TokenAnswer } from './token-issuer.ts';
 
-/** The token endpoint of the built-in and of the chained authorization server (RFC 6749 section 3.2). Each grant type has its handler. */
+/** Token endpoint of the built-in and the chained authorization server (RFC 6749 section 3.2), with one handler per grant type. */
 export class AnswerTokenRequest extends needs({
   preAuthorizedCode: PreAuthorizedCodeGrant,
   authorizationCode: AuthorizationCodeGrant,
   refreshToken: RefreshTokenGrant,
   tenantConfigurations: TenantConfigurations,
-  refusedAttempts: RefusedAttempts,
+  refusedAttempts: RejectedAttempts,
   store: Store,
   clock: Clock,
   settings: ServiceSettings,
 }) {
   /**
-   * A rejected request whose code or refresh token is valid is noted with its session.
-   * @throws Failure `invalid_request`, `unsupported_grant_type`, and what the grants throw.
+   * Records a rejected request in the session of its code or refresh token, if that is valid.
+   * @throws Failure `invalid_request`, `unsupported_grant_type`, and the failures of the grants.
    */
   async execute(tenantId: TenantId, server: AuthorizationServer, request: OAuthRequest): Promise<TokenAnswer> {
     try {
       return await this.#answer(tenantId, server, request);
     } catch (error) {
-      await this.ports.refusedAttempts.note(tenantId, request.requestId, error, () => this.#sessionOf(tenantId, server, request));
+      await this.ports.refusedAttempts.recordFailure(tenantId, request.requestId, error, () => this.#sessionOf(tenantId, server, request));
       throw error;
     }
   }
 
   async #answer(tenantId: TenantId, server: AuthorizationServer, request: OAuthRequest): Promise<TokenAnswer> {
     const { authorizationCode, preAuthorizedCode, refreshToken } = this.ports;
-    const wanted = await this.#read(tenantId, server, request);
-    switch (wanted.grantType) {
+    const tokenRequest = await this.#read(tenantId, server, request);
+    switch (tokenRequest.grantType) {
       case AUTHORIZATION_CODE_GRANT:
-        return authorizationCode.answer(tenantId, server, request, wanted);
+        return authorizationCode.answer(tenantId, server, request, tokenRequest);
       case REFRESH_TOKEN_GRANT:
-        return refreshToken.answer(tenantId, server, request, wanted);
+        return refreshToken.answer(tenantId, server, request, tokenRequest);
       default:
-        return preAuthorizedCode.answer(tenantId, request, wanted);
+        return preAuthorizedCode.answer(tenantId, request, tokenRequest);
     }
   }
 
-  /** @returns undefined unless the request has a code that can be redeemed, or a refresh token that can be used. */
+  /** @returns undefined unless the request has a redeemable code or a usable refresh token. */
   async #sessionOf(tenantId: TenantId, server: AuthorizationServer, { form }: OAuthRequest): Promise<PublicId | undefined> {
     const { store, clock, settings } = this.ports;
     const now = clock.now();
@@ -68,12 +68,12 @@ export class AnswerTokenRequest extends needs({
     return isValid ? grant.publicId : undefined;
   }
 
-  /** Who calls where no tenant is learns that, whatever else is wrong. */
+  /** The response for an unknown tenant takes precedence over other errors. */
   async #read(tenantId: TenantId, server: AuthorizationServer, { form }: OAuthRequest): Promise<TokenRequest> {
     try {
       return parseTokenRequest(form, server, issuerIdentifier(this.ports.settings, tenantId));
     } catch (error) {
-      await this.ports.tenantConfigurations.serving(tenantId);
+      await this.ports.tenantConfigurations.readServing(tenantId);
       throw error;
     }
   }

@@ -1,7 +1,7 @@
-import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
+import { type Authorization, advance } from '../../domain/oauth/authorization.ts';
+import type { ConsumedValue } from '../../domain/oauth/consumed-value.ts';
 import type { NewGrant } from '../../domain/oauth/grant.ts';
 import { CODE_LIFETIME_SECONDS, type GrantedAuthorization, type Identity } from '../../domain/oauth/grant.ts';
-import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { ISSUING_STATUSES, type Session } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -13,29 +13,29 @@ import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.t
 import { walletInitiatedSession } from './offered-sessions.ts';
 import { hashCode } from './pre-authorized-code-grant.ts';
 
-/** Ends authorizations with a code (RFC 6749 section 4.1.2). */
+/** Completes authorizations with a code (RFC 6749 section 4.1.2). */
 export class AuthorizationCodes extends needs({ store: Store, random: Random, settings: ServiceSettings }) {
   /**
-   * @param yielded what the way to the code brought to light about the user.
-   * @returns the code, or undefined when the authorization ended by another way meanwhile or its offer is over.
+   * @param results identity and presented claims of the user, and values to consume.
+   * @returns the code, or undefined when the authorization ended in another way meanwhile or its offer is over.
    */
   async grant(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     authorization: Authorization,
     now: Date,
-    yielded: { readonly identity?: Identity; readonly presented?: readonly JsonObject[]; readonly used?: readonly UsedValue[] } = {},
+    results: { readonly identity?: Identity; readonly presented?: readonly JsonObject[]; readonly used?: readonly ConsumedValue[] } = {},
   ): Promise<string | undefined> {
     const { store, random } = this.ports;
     const { request, holder, server, interaction } = authorization;
     const { credentialConfigurationIds: ids, codeChallenge, redirectUri, scope, queries } = request;
-    const created =
+    const createdSession =
       authorization.session === null
-        ? await walletInitiatedSession(this.ports, configured, ids, now, { server: configured.issuerOf(server) })
+        ? await walletInitiatedSession(this.ports, tenant, ids, now, { server: tenant.issuerOf(server) })
         : undefined;
-    const session: Pick<Session, 'id' | 'publicId'> | null = created ?? authorization.session;
+    const session: Pick<Session, 'id' | 'publicId'> | null = createdSession ?? authorization.session;
     if (session === null) throw new Error('an authorization without a session');
     const code = random.token(256);
-    const { identity, presented } = yielded;
+    const { identity, presented } = results;
     const granted: GrantedAuthorization = {
       holder,
       ...defined({ codeChallenge, redirectUri, scope, identity, presented, queries }),
@@ -56,14 +56,14 @@ export class AuthorizationCodes extends needs({ store: Store, random: Random, se
       expiresAt: new Date(now.getTime() + CODE_LIFETIME_SECONDS * 1000),
       authorization: granted,
     };
-    const done = moveOn(authorization, { stage: 'done', handles: {} });
+    const done = advance(authorization, { stage: 'done', handles: {} });
     const change = {
       authorization: done,
-      ...(created === undefined
+      ...(createdSession === undefined
         ? { opens: { grant }, session: { id: session.id, anytime: ISSUING_STATUSES } }
-        : { opens: { grant, session: created }, serving: true as const }),
-      uses: yielded.used ?? [],
+        : { opens: { grant, session: createdSession }, serving: true as const }),
+      uses: results.used ?? [],
     };
-    return (await store.commit(configured.tenantId, change, now)).done ? code : undefined;
+    return (await store.commit(tenant.tenantId, change, now)).done ? code : undefined;
   }
 }

@@ -1,12 +1,12 @@
-import { fitsKey } from '../../domain/formats/jose/compact.ts';
+import { matchesKey } from '../../domain/formats/jose/compact.ts';
 import { parseCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import type { WalletClient } from '../../domain/issuance/issuance-configuration.ts';
-import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
+import { isAlgorithmAllowed } from '../../domain/issuance/wallet-algorithms.ts';
 import { registrationOf } from '../../domain/issuance/wallet-provider.ts';
-import { assertAssertionClaims, type OpenedAssertion, parseAssertion } from '../../domain/oauth/client-assertion.ts';
-import { assertAttestationClaims, instanceKeyOf, type OpenedAttestation, parseAttestation } from '../../domain/oauth/client-attestation.ts';
+import { assertAssertionClaims, type ParsedAssertion, parseAssertion } from '../../domain/oauth/client-assertion.ts';
+import { assertAttestationClaims, instanceKeyOf, type ParsedAttestation, parseAttestation } from '../../domain/oauth/client-attestation.ts';
+import type { ConsumedValue } from '../../domain/oauth/consumed-value.ts';
 import { parseDpopProof } from '../../domain/oauth/dpop.ts';
-import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -18,50 +18,49 @@ import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
-import { acceptsChallenge, attestationChallenge } from './challenges.ts';
+import { attestationChallenge, isValidChallenge } from './challenges.ts';
 import { ClientKeys } from './client-keys.ts';
 import { dpopNonceFor } from './dpop-proofs.ts';
 import { WalletProviderTrust } from './wallet-provider-trust.ts';
 
-/** What a request to an authorization server says about the client that sent it. */
+/** Client credentials of a request to an authorization server. */
 export type ClientCredentials = {
   readonly form: Readonly<Record<string, string>>;
-  /** Every `OAuth-Client-Attestation` header field as it came. */
+  /** All `OAuth-Client-Attestation` header fields. */
   readonly attestation: readonly string[];
-  /** Every `OAuth-Client-Attestation-PoP` header field as it came. */
+  /** All `OAuth-Client-Attestation-PoP` header fields. */
   readonly attestationPop: readonly string[];
-  /** Every `DPoP` header field as it came. */
+  /** All `DPoP` header fields. */
   readonly dpop?: readonly string[];
 };
 
 export type AuthenticatedClient = {
-  /** `public`: a `client_id` that nothing proves; `anonymous`: not even that. */
+  /** `public`: an unauthenticated `client_id`; `anonymous`: no `client_id`. */
   readonly kind: 'attested' | 'registered' | 'public' | 'anonymous';
   readonly clientId: string | undefined;
-  /** RFC 7638 thumbprint of the attested key of this installation. */
+  /** RFC 7638 thumbprint of the attested instance key. */
   readonly instance?: string;
-  /** The nonce of the DPoP proof is a challenge, which was verified (draft 10 section 7.3). */
+  /** The nonce of the DPoP proof is a verified challenge (draft 10 section 7.3). */
   readonly hasChallengeInDpop?: true;
-  /** Of the client's registration, if it names any. */
+  /** Registered redirect URIs, if the registration has any. */
   readonly redirectUris?: readonly string[];
-  /** Those that its wallet provider is known to use; others are not refused. */
+  /** Redirect URIs that the wallet provider registered; others are not rejected. */
   readonly knownRedirectUris?: readonly string[];
-  /** Where its attestation would be revoked; credentials may follow that. */
+  /** Status references of the wallet attestation; credentials may follow them. */
   readonly statuses?: readonly WalletStatus[];
   /**
-   * To be spent by the commit that does what the client asked for, and not before: a wallet that is
-   * told to use a DPoP nonce sends the same proof of possession again.
+   * Values that the commit of the requested operation consumes, and not earlier: after a request for a DPoP nonce
+   * the wallet sends the same proof of possession again.
    */
-  readonly used: readonly UsedValue[];
+  readonly used: readonly ConsumedValue[];
 };
 
-/** Where and when a client calls. */
-type Call = {
-  readonly configured: TenantConfiguration;
+/** The context of a client's request. */
+type ClientCall = {
+  readonly tenant: TenantConfiguration;
   /** Issuer of the authorization server. */
   readonly audience: string;
   readonly now: Date;
-  /** `client_id` of the request. */
   readonly clientId: string | undefined;
 };
 
@@ -70,7 +69,7 @@ const MAX_CLIENT_ID_LENGTH = 500;
 const invalidClient = (message: string) => new Failure('invalid_client', message);
 const invalidAttestation = (message: string) => new Failure('invalid_client_attestation', message);
 
-/** Who calls an authorization server: by attestation, by a registered key, by name only, or nobody. */
+/** Authenticates clients of an authorization server: by attestation, by a registered key, by name only, or anonymous. */
 export class ClientAuthenticator extends needs({
   walletProviderTrust: WalletProviderTrust,
   clientKeys: ClientKeys,
@@ -84,7 +83,7 @@ export class ClientAuthenticator extends needs({
    *   `use_fresh_attestation`, `invalid_request`.
    */
   async execute(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     audience: string,
     { form, attestation, attestationPop, dpop = [] }: ClientCredentials,
     now: Date,
@@ -96,48 +95,48 @@ export class ClientAuthenticator extends needs({
     if (hasAssertion && attestation.length + attestationPop.length > 0) {
       throw invalidClient('authenticate with an attestation or with an assertion, not with both');
     }
-    const call = { configured, audience, now, clientId };
-    // HAIP 1.0 goes by draft 07, which has the header only
-    const mayCombine = dpop.length > 0 && configured.profile === null;
+    const call = { tenant, audience, now, clientId };
+    // HAIP 1.0 refers to draft 07, which has the header only
+    const mayCombine = dpop.length > 0 && tenant.profile === null;
     const attested = parseAttestation(attestation, attestationPop, mayCombine);
-    if (attested !== undefined && (await attests(configured))) return this.#attested(call, attested, dpop);
+    if (attested !== undefined && (await verifiesAttestations(tenant))) return this.#attested(call, attested, dpop);
     const registered = parseAssertion(form);
     if (registered !== undefined) return this.#registered(call, registered);
-    return unauthenticated(call);
+    return identifyUnauthenticated(call);
   }
 
-  async #attested(call: Call, opened: OpenedAttestation, dpop: readonly string[]): Promise<AuthenticatedClient> {
-    const { configured, audience, now } = call;
-    const { walletClients, walletProviders, attestationMaxAgeSeconds } = await configured.issuance();
-    const provider = await this.ports.walletProviderTrust.verify(configured, chainOf(opened.attestation.header), now);
+  async #attested(call: ClientCall, parsedAttestation: ParsedAttestation, dpop: readonly string[]): Promise<AuthenticatedClient> {
+    const { tenant, audience, now } = call;
+    const { walletClients, walletProviders, attestationMaxAgeSeconds } = await tenant.issuance();
+    const provider = await this.ports.walletProviderTrust.verify(tenant, chainOf(parsedAttestation.attestation.header), now);
     if (!provider.trusted) throw invalidAttestation(provider.detail);
-    const { attestation, pop } = opened;
+    const { attestation, pop } = parsedAttestation;
     // Draft 10 section 7.1
-    if (!fitsKey(attestation.header, provider.key) || !this.#verifies(attestation, provider.key)) {
+    if (!matchesKey(attestation.header, provider.key) || !this.#verifies(attestation, provider.key)) {
       throw invalidAttestation('the signature of the attestation is wrong');
     }
-    const instanceKey = instanceKeyOf(opened);
+    const instanceKey = instanceKeyOf(parsedAttestation);
     // Draft 10 section 7.2
     if (pop !== undefined && !this.#verifies(pop, instanceKey)) {
       throw invalidAttestation('the signature of the proof of possession is wrong');
     }
-    const issuance = await configured.issuance();
-    if (!isAllowed(provider.key, issuance) || !isAllowed(instanceKey, issuance)) {
+    const issuance = await tenant.issuance();
+    if (!isAlgorithmAllowed(provider.key, issuance) || !isAlgorithmAllowed(instanceKey, issuance)) {
       throw invalidAttestation('this issuer does not take the alg of the attestation or of its proof');
     }
-    const accepted = assertAttestationClaims(opened, instanceKey, {
+    const accepted = assertAttestationClaims(parsedAttestation, instanceKey, {
       audience,
       now,
       clientId: call.clientId,
-      // Draft 07 of attestation-based client authentication, sections 5.1 and 5.2, which HAIP 1.0 goes by
-      issuerRequired: configured.profile !== null,
+      // Draft 07 of attestation-based client authentication, sections 5.1 and 5.2, which HAIP 1.0 refers to
+      issuerRequired: tenant.profile !== null,
       ...(typeof attestationMaxAgeSeconds === 'number' && { maxAgeSeconds: attestationMaxAgeSeconds }),
     });
-    // A registration binds the name to keys of its own, whatever a wallet provider says of it.
+    // A registration binds the client_id to its own keys, so a wallet provider cannot attest it.
     if (findClient(walletClients, accepted.clientId) !== undefined) {
       throw invalidClient('this client is registered and authenticates with client_assertion');
     }
-    // Other providers on the lists vouch for names of their own wallets, not for this one.
+    // Other trusted providers may attest their own wallets, but not this one.
     const { chain, issuer } = provider.issuer;
     const registration = registrationOf(walletProviders, accepted.clientId, { chain, anchor: issuer.anchor });
     if (registration === undefined) throw invalidAttestation('the sub of the attestation belongs to another wallet provider');
@@ -148,59 +147,60 @@ export class ClientAuthenticator extends needs({
       isCombined ? openCombined(this.ports.signatures, dpop, instanceKey) : proof.challenge,
       isCombined,
     );
-    // Last, since it asks an address that the attestation names
-    const asked = await this.ports.walletProviderTrust.verifyStatuses(configured, provider.issuer, {
+    // Last, since it calls an address from the attestation
+    const statusAnswer = await this.ports.walletProviderTrust.verifyStatuses(tenant, provider.issuer, {
       what: 'the wallet attestation',
       payload: attestation.payload,
       now,
     });
-    if (!('statuses' in asked)) throw new Failure('invalid_client_attestation', asked.told, { cause: new OperatorReason(asked.reason) });
+    if (!('statuses' in statusAnswer))
+      throw new Failure('invalid_client_attestation', statusAnswer.walletMessage, { cause: new OperatorReason(statusAnswer.reason) });
     return {
       kind: 'attested',
       clientId: accepted.clientId,
       instance: accepted.instance,
       knownRedirectUris: registration.redirectUris,
-      ...(asked.statuses.length > 0 && { statuses: asked.statuses }),
+      ...(statusAnswer.statuses.length > 0 && { statuses: statusAnswer.statuses }),
       ...(isCombined
-        ? // The DPoP proof is spent as such.
+        ? // The DPoP proof is consumed as such.
           { ...(hasChallenge && { hasChallengeInDpop: true as const }), used: [] }
         : { used: [{ kind: 'client_jti', hash: proof.hash, expiresAt: proof.expiresAt }] }),
     };
   }
 
   /**
-   * Draft 10 section 7.4: a server with a challenge endpoint demands its challenges. A tenant can make them optional for wallets
-   * that cannot answer one; the proof then rests on its recent `iat` and on its `jti`, which the commit spends.
-   * @param isCombined whether the challenge is the nonce of a DPoP proof, which may be a nonce for DPoP instead if it is optional.
-   * @returns whether there is a challenge.
+   * Draft 10 section 7.4: a server with a challenge endpoint requires its challenges. A tenant can make them optional for wallets
+   * without support; the proof then relies on its recent `iat` and on its `jti`, which the commit consumes.
+   * @param isCombined true if the challenge is the nonce of a DPoP proof; an optional challenge may be a DPoP nonce instead.
+   * @returns true if there is a challenge.
    * @throws Failure `use_attestation_challenge` with a challenge and a DPoP nonce: the next request needs both.
    */
-  async #verifyChallenge(call: Call, challenge: string | undefined, isCombined: boolean): Promise<boolean> {
-    const { configured, audience, now } = call;
-    if (acceptsChallenge(this.ports.settings, configured.tenantId, audience, challenge, now)) return true;
-    const { attestationChallenge: use, dPopNonce } = await configured.issuance();
+  async #verifyChallenge(call: ClientCall, challenge: string | undefined, isCombined: boolean): Promise<boolean> {
+    const { tenant, audience, now } = call;
+    if (isValidChallenge(this.ports.settings, tenant.tenantId, audience, challenge, now)) return true;
+    const { attestationChallenge: challengeUse, dPopNonce } = await tenant.issuance();
     const mayBeDpopNonce = isCombined && dPopNonce !== 'off';
-    if (use === 'optional' && (challenge === undefined || mayBeDpopNonce)) return false;
-    const fresh = attestationChallenge(this.ports, configured.tenantId, audience, now);
+    if (challengeUse === 'optional' && (challenge === undefined || mayBeDpopNonce)) return false;
+    const freshChallenge = attestationChallenge(this.ports, tenant.tenantId, audience, now);
     // The nonce of a combined proof is the challenge.
-    const dpopNonce = isCombined ? fresh : await dpopNonceFor(this.ports, configured, { issuer: audience, now });
+    const dpopNonce = isCombined ? freshChallenge : await dpopNonceFor(this.ports, tenant, { issuer: audience, now });
     throw new Failure('use_attestation_challenge', {
       message: 'the proof of possession needs the challenge of this response',
-      attestationChallenge: fresh,
+      attestationChallenge: freshChallenge,
       ...defined({ dpopNonce }),
     });
   }
 
-  async #registered(call: Call, opened: OpenedAssertion): Promise<AuthenticatedClient> {
-    const { configured, audience, now } = call;
-    const issuance = await configured.issuance();
-    const client = findClient(issuance.walletClients, opened.clientId);
-    const keys = client === undefined ? [] : await this.ports.clientKeys.candidates(configured.tenantId, client, opened);
-    // RFC 7523 section 3; unknown clients and unknown keys look alike
-    if (client === undefined || !keys.some((key) => isAllowed(key, issuance) && this.#verifies(opened.jws, key))) {
+  async #registered(call: ClientCall, parsedAssertion: ParsedAssertion): Promise<AuthenticatedClient> {
+    const { tenant, audience, now } = call;
+    const issuance = await tenant.issuance();
+    const client = findClient(issuance.walletClients, parsedAssertion.clientId);
+    const keys = client === undefined ? [] : await this.ports.clientKeys.candidates(tenant.tenantId, client, parsedAssertion);
+    // RFC 7523 section 3; the response does not distinguish unknown clients from unknown keys
+    if (client === undefined || !keys.some((key) => isAlgorithmAllowed(key, issuance) && this.#verifies(parsedAssertion.jws, key))) {
       throw invalidClient('no key of a registered client verifies client_assertion');
     }
-    const { hash, expiresAt } = assertAssertionClaims(opened, audience, now);
+    const { hash, expiresAt } = assertAssertionClaims(parsedAssertion, audience, now);
     return {
       kind: 'registered',
       clientId: client.client_id,
@@ -209,22 +209,22 @@ export class ClientAuthenticator extends needs({
     };
   }
 
-  #verifies(jws: OpenedAssertion['jws'], key: Parameters<Signatures['verify']>[0]): boolean {
+  #verifies(jws: ParsedAssertion['jws'], key: Parameters<Signatures['verify']>[0]): boolean {
     return this.ports.signatures.verify(key, jws.signingInput, jws.signature);
   }
 }
 
 /**
- * Without trust lists nobody can judge an attestation: where it is demanded all are refused, and where it is not, a
- * wallet that sends one by habit is as welcome as one that does not, and counts no more.
+ * True if attestations are verified. Without trust lists none can be: they are rejected if the tenant requires one, and ignored
+ * otherwise.
  */
-async function attests(configured: TenantConfiguration): Promise<boolean> {
-  const { walletAttestationRequired, walletProviderTrustLists } = await configured.issuance();
+async function verifiesAttestations(tenant: TenantConfiguration): Promise<boolean> {
+  const { walletAttestationRequired, walletProviderTrustLists } = await tenant.issuance();
   return walletAttestationRequired || walletProviderTrustLists.length > 0;
 }
 
-async function unauthenticated({ configured, clientId }: Call): Promise<AuthenticatedClient> {
-  const { walletAttestationRequired, walletClients } = await configured.issuance();
+async function identifyUnauthenticated({ tenant, clientId }: ClientCall): Promise<AuthenticatedClient> {
+  const { walletAttestationRequired, walletClients } = await tenant.issuance();
   if (clientId !== undefined && findClient(walletClients, clientId) !== undefined) {
     throw invalidClient('this client is registered and authenticates with client_assertion');
   }
@@ -236,7 +236,7 @@ function findClient(clients: readonly WalletClient[], clientId: string): WalletC
   return clients.find((client) => client.client_id === clientId);
 }
 
-/** HAIP 1.0 section 4.4.1: the key of the wallet provider stands in `x5c`. */
+/** HAIP 1.0 section 4.4.1: `x5c` contains the key of the wallet provider. */
 function chainOf(header: JsonObject): readonly string[] {
   try {
     return parseCertificateChain(header);
@@ -247,9 +247,9 @@ function chainOf(header: JsonObject): readonly string[] {
 }
 
 /**
- * Whether a DPoP proof stands for the proof of possession of an attested key (attestation-based client authentication, draft 10
- * section 7.3). What else makes a DPoP proof good is looked at where every one is.
- * @param values every `DPoP` header field.
+ * Verifies a DPoP proof that serves as proof of possession of an attested key (attestation-based client authentication, draft 10
+ * section 7.3). The remaining DPoP checks happen with all other proofs.
+ * @param values all `DPoP` header fields.
  * @returns its nonce, which is the challenge.
  * @throws Failure `invalid_client_attestation`, `invalid_dpop_proof`.
  */
@@ -262,6 +262,6 @@ function openCombined(signatures: Pick<Signatures, 'verify'>, values: readonly s
     );
   }
   const { nonce } = payload;
-  // A nonce that is not a string is not one of ours, and not absent either.
+  // A nonce that is not a string is neither valid nor absent.
   return nonce === undefined || typeof nonce === 'string' ? nonce : '';
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { WalletClient } from '../../domain/issuance/issuance-configuration.ts';
-import { keysFor, type OpenedAssertion } from '../../domain/oauth/client-assertion.ts';
+import { keysFor, type ParsedAssertion } from '../../domain/oauth/client-assertion.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
@@ -8,54 +8,54 @@ import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Log } from '../ports/log.ts';
 import { Remote, RemoteError } from '../ports/remote.ts';
-import { boundedBytes } from '../tenant-cache/bounded.ts';
+import { boundedBytes } from '../tenant-cache/cache-memory.ts';
 import { SingleFlight } from '../tenant-cache/single-flight.ts';
 
 const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 256 * 1024;
-const KEPT_MS = 10 * 60 * 1000;
-/** Also between attempts that failed, so that strangers cannot have us call somebody again and again. */
-const PAUSE_MS = 30 * 1000;
+const MAX_AGE_MS = 10 * 60 * 1000;
+/** Minimum time between attempts, also failed ones, so that anonymous callers cannot trigger calls at will. */
+const RETRY_PAUSE_MS = 30 * 1000;
 const MAX_SET_BYTES = 16 * 1024 * 1024;
 
 type KeySet = {
   readonly keys: JsonObject | undefined;
   readonly fetchedAt: number;
-  /** Of the last attempt, successful or not. */
+  /** Time of the last attempt, successful or not. */
   readonly triedAt: number;
 };
 
-/** The keys of registered wallets: as registered, or fetched from the address that the tenant configured. */
+/** The keys of registered wallets: as registered, or fetched from the configured address. */
 export class ClientKeys extends needs({ remote: Remote, clock: Clock, log: Log }) {
   readonly #sets = new LRUCache<string, KeySet>(boundedBytes(MAX_SET_BYTES));
   readonly #flights = new SingleFlight<KeySet>();
 
-  /** @returns the keys with which the assertion may verify; none when they cannot be had. */
-  async candidates(tenantId: string, client: WalletClient, assertion: OpenedAssertion): Promise<readonly PublicJwk[]> {
+  /** @returns the keys with which the assertion may verify; none when they cannot be fetched. */
+  async candidates(tenantId: string, client: WalletClient, assertion: ParsedAssertion): Promise<readonly PublicJwk[]> {
     const { jwks, jwks_uri: uri } = client;
     if (uri === undefined) return keysFor(assertion, jwks);
-    const known = await this.#current(tenantId, uri);
-    const candidates = keysFor(assertion, known.keys);
-    if (candidates.length > 0 || this.ports.clock.now().getTime() - known.triedAt < PAUSE_MS) return candidates;
-    // The key may be newer than our copy.
-    return keysFor(assertion, (await this.#fetchOnce(tenantId, uri, known)).keys);
+    const keySet = await this.#current(tenantId, uri);
+    const candidates = keysFor(assertion, keySet.keys);
+    if (candidates.length > 0 || this.ports.clock.now().getTime() - keySet.triedAt < RETRY_PAUSE_MS) return candidates;
+    // The key may be newer than the cached set.
+    return keysFor(assertion, (await this.#fetchOnce(tenantId, uri, keySet)).keys);
   }
 
   async #current(tenantId: string, uri: string): Promise<KeySet> {
     const now = this.ports.clock.now().getTime();
-    const known = this.#sets.get(`${tenantId} ${uri}`);
-    if (known === undefined) return this.#fetchOnce(tenantId, uri, undefined);
-    if (now - known.fetchedAt < KEPT_MS) return known;
-    if (now - known.triedAt < PAUSE_MS) return { ...known, keys: undefined };
+    const cached = this.#sets.get(`${tenantId} ${uri}`);
+    if (cached === undefined) return this.#fetchOnce(tenantId, uri, undefined);
+    if (now - cached.fetchedAt < MAX_AGE_MS) return cached;
+    if (now - cached.triedAt < RETRY_PAUSE_MS) return { ...cached, keys: undefined };
     return this.#fetchOnce(tenantId, uri, undefined);
   }
 
-  #fetchOnce(tenantId: string, uri: string, known: KeySet | undefined): Promise<KeySet> {
+  #fetchOnce(tenantId: string, uri: string, previousSet: KeySet | undefined): Promise<KeySet> {
     const key = `${tenantId} ${uri}`;
     return this.#flights.run(key, async () => {
       const keys = await this.#fetch(tenantId, uri);
       const now = this.ports.clock.now().getTime();
-      const failed = { keys: known?.keys, fetchedAt: known?.fetchedAt ?? 0, triedAt: now };
+      const failed = { keys: previousSet?.keys, fetchedAt: previousSet?.fetchedAt ?? 0, triedAt: now };
       const set = keys === undefined ? failed : { keys, fetchedAt: now, triedAt: now };
       this.#sets.set(key, set);
       return set;
@@ -78,7 +78,7 @@ export class ClientKeys extends needs({ remote: Remote, clock: Clock, log: Log }
     }
   }
 
-  /** The wallet learns only that its assertion does not verify. */
+  /** The reason is logged; the wallet gets an unspecific error. */
   #failed(tenantId: string, uri: string, reason: string): undefined {
     const { host = '' } = URL.parse(uri) ?? {};
     this.ports.log.warn('the keys of a wallet client could not be fetched', { tenantId, host, reason });

@@ -1,37 +1,36 @@
-import type { ShownCredential } from '../../domain/issuance/shown-credential.ts';
+import type { CredentialPreview } from '../../domain/issuance/credential-preview.ts';
 import type { Authorization } from '../../domain/oauth/authorization.ts';
-import { destinationOf } from '../../domain/oauth/authorization-response.ts';
-import type { TenantLook } from '../../domain/tenants/look.ts';
+import { redirectDestination } from '../../domain/oauth/authorization-response.ts';
+import type { TenantBranding } from '../../domain/tenants/branding.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
-import { tenantLook } from '../tenants/tenant-look.ts';
-import { shownCredentials } from './shown-credentials.ts';
+import { tenantBranding } from '../tenants/tenant-branding.ts';
+import { previewCredentials } from './preview-credentials.ts';
 
-/** What a page tells the user who is asked whether a wallet shall have credentials. */
+/** Content of a page that asks the user for consent to the issuance to a wallet. */
 export type ConsentSubject = {
-  readonly look: TenantLook;
-  readonly credentials: readonly ShownCredential[];
+  readonly branding: TenantBranding;
+  readonly credentials: readonly CredentialPreview[];
   readonly clientId: string;
-  /** Whether the wallet proved who it is; what it says of itself is a mere claim otherwise. */
+  /** True if the wallet is authenticated; otherwise its name is an unverified claim. */
   readonly isVerified: boolean;
-  /** Where the browser goes with the answer. */
+  /** Origin or app that the response goes to. */
   readonly destination: string;
 };
 
-/** What an approval page shows, and what it sends back with `decision`. */
+/** A consent page: its content, and the form fields that are sent back with `decision`. */
 export type Consent = ConsentSubject & {
-  /** Address that the answer goes to. */
+  /** Address of the form. */
   readonly action: string;
   readonly fields: Readonly<Record<string, string>>;
 };
 
-/** Says who asks for what, and where it would go. */
-export async function consentSubject(configured: TenantConfiguration, { request, holder }: Authorization): Promise<ConsentSubject> {
+export async function consentSubject(tenant: TenantConfiguration, { request, holder }: Authorization): Promise<ConsentSubject> {
   if (request.redirectUri === undefined) throw new Error('a page of an authorization that goes nowhere');
   return {
-    look: await tenantLook(configured),
-    credentials: await shownCredentials(configured, request.credentialConfigurationIds),
+    branding: await tenantBranding(tenant),
+    credentials: await previewCredentials(tenant, request.credentialConfigurationIds),
     clientId: request.clientId,
     isVerified: holder.authenticated === true,
-    destination: destinationOf(request.redirectUri),
+    destination: redirectDestination(request.redirectUri),
   };
 }

@@ -1,6 +1,6 @@
 import { scopeOf } from '../../domain/issuance/metadata.ts';
 import type { RequestableConfiguration } from '../../domain/oauth/authorization-request.ts';
-import { EXTERNAL_TOKEN_TYPES, type ExternalToken, namedIssuer, parseExternalToken } from '../../domain/oauth/external-token.ts';
+import { EXTERNAL_TOKEN_TYPES, type ExternalToken, parseExternalToken, unverifiedIssuer } from '../../domain/oauth/external-token.ts';
 import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { serverOf } from '../../domain/oauth/servers.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -10,31 +10,30 @@ import { AuthorizationServerError, AuthorizationServers } from '../ports/authori
 import { Log } from '../ports/log.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
-/** What a wallet is told to wait for when the keys of its authorization server cannot be had. */
+/** Retry-After when the keys of an external authorization server cannot be fetched. */
 const RETRY_SECONDS = 15;
 
-/** Verifies access tokens of the external authorization servers that a tenant names. */
 export class ExternalTokens extends needs({ authorizationServers: AuthorizationServers, log: Log }) {
   /**
-   * Nothing is asked of anybody but the configured server that the token names.
-   * @returns undefined for a token of no such server.
+   * Calls only the configured server that the token names.
+   * @returns undefined for a token of another issuer.
    * @throws Failure `invalid_token`, `unavailable`.
    */
-  async verify(configured: TenantConfiguration, token: string, now: Date): Promise<ExternalToken | undefined> {
-    const { authServers } = await configured.issuance();
+  async verify(tenant: TenantConfiguration, token: string, now: Date): Promise<ExternalToken | undefined> {
+    const { authServers } = await tenant.issuance();
     if (authServers.length === 0) return undefined;
     const { authorizationServers, log } = this.ports;
-    const credentialIssuer = configured.issuer;
-    const named = namedIssuer(token);
-    const issuer = authServers.find((server) => named !== undefined && isSameIssuer(server, named));
+    const credentialIssuer = tenant.issuer;
+    const issuerOfToken = unverifiedIssuer(token);
+    const issuer = authServers.find((server) => issuerOfToken !== undefined && isSameIssuer(server, issuerOfToken));
     if (issuer === undefined || serverOf(issuer, credentialIssuer) !== undefined) return undefined;
     try {
-      const { tenantId } = configured;
+      const { tenantId } = tenant;
       const expected = { tenantId, audience: credentialIssuer, types: EXTERNAL_TOKEN_TYPES, now };
-      const verified = await authorizationServers.verifyToken(issuer, token, expected);
-      return parseExternalToken(verified, { credentialIssuer, configurations: await grantable(configured) });
+      const verifiedToken = await authorizationServers.verifyToken(issuer, token, expected);
+      return parseExternalToken(verifiedToken, { credentialIssuer, configurations: await externallyGrantable(tenant) });
     } catch (error) {
-      const { tenantId } = configured;
+      const { tenantId } = tenant;
       if (error instanceof ForeignTokenError) {
         const { reason } = error;
         log.warn('an access token of an external authorization server was refused', { tenantId, issuer, reason });
@@ -50,10 +49,10 @@ export class ExternalTokens extends needs({ authorizationServers: AuthorizationS
   }
 }
 
-/** What asks for an interaction first is issued at our own server, which sees to that. */
-async function grantable(configured: TenantConfiguration): Promise<readonly RequestableConfiguration[]> {
-  return configured.derive('external-tokens/configurations', async () =>
-    (await configured.credentialConfigurations())
+/** Configurations that require an interaction are issued by the built-in server only. */
+async function externallyGrantable(tenant: TenantConfiguration): Promise<readonly RequestableConfiguration[]> {
+  return tenant.derive('external-tokens/configurations', async () =>
+    (await tenant.credentialConfigurations())
       .filter(({ iaeActions }) => (iaeActions?.length ?? 0) === 0)
       .map((configuration) => ({ id: configuration.id, scope: scopeOf(configuration) })),
   );

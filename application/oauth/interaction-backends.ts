@@ -17,10 +17,10 @@ import { ResultDelivery } from '../verification/result-delivery.ts';
 import { withDelivery } from '../webhooks/deliveries.ts';
 import { walletInitiatedSession } from './offered-sessions.ts';
 
-/** Lines of a report that a session keeps: several wallets may try, and each presents several times. */
+/** Report lines that a session stores: several wallets may try, and each presents several times. */
 const MAX_REPORT_LINES = 200;
 
-/** What backends and operators learn of an interactive authorization. */
+/** Notifies backends and operators about an interactive authorization. */
 export class InteractionBackends extends needs({
   store: Store,
   random: Random,
@@ -31,14 +31,14 @@ export class InteractionBackends extends needs({
   log: Log,
 }) {
   /**
-   * A session to speak of, for a wallet that began by itself.
-   * @throws Failure `not_found` when the tenant is gone or suspended.
+   * Opens a session for a wallet-initiated authorization, so that there is one to report about.
+   * @throws Failure `not_found` when the tenant was removed or suspended.
    */
-  async openSession(configured: TenantConfiguration, configurationIds: readonly string[], now: Date): Promise<Session> {
-    const at = { server: configured.issuerOf('built-in') };
-    const session = await walletInitiatedSession(this.ports, configured, configurationIds, now, at);
+  async openSession(tenant: TenantConfiguration, configurationIds: readonly string[], now: Date): Promise<Session> {
+    const options = { server: tenant.issuerOf('built-in') };
+    const session = await walletInitiatedSession(this.ports, tenant, configurationIds, now, options);
     const change = { serving: true, opens: { session } } as const;
-    if ((await this.ports.store.commit(configured.tenantId, change, now)).done) return session;
+    if ((await this.ports.store.commit(tenant.tenantId, change, now)).done) return session;
     throw new Failure('not_found', 'unknown address');
   }
 
@@ -47,9 +47,9 @@ export class InteractionBackends extends needs({
     await this.ports.sessionNotes.note(session, (outcome) => withReport(outcome, report));
   }
 
-  /** Tells the presentation webhook: one attempt, on record before and after. @returns whether it took the result. */
+  /** Calls the presentation webhook once; recorded before and after. @returns true if it accepted the result. */
   async deliver(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     session: Session,
     webhook: WebhookConfig,
     credentials: readonly CredentialResult[],
@@ -57,19 +57,19 @@ export class InteractionBackends extends needs({
   ): Promise<boolean> {
     const { sessionNotes, resultDelivery } = this.ports;
     const intent = resultDelivery.intend();
-    const intended = (outcome: SessionOutcome | null) => withDelivery(withReport(outcome, report), intent);
-    const noted = await sessionNotes.note(session, intended);
-    if (noted === undefined) return false;
-    const about = { configured, session, needsAnswer: true };
-    const { delivery } = await resultDelivery.call(webhook, intent, about, credentials);
-    await sessionNotes.note(noted, (outcome) => withDelivery(outcome, delivery));
+    const withIntent = (outcome: SessionOutcome | null) => withDelivery(withReport(outcome, report), intent);
+    const notedSession = await sessionNotes.note(session, withIntent);
+    if (notedSession === undefined) return false;
+    const context = { tenant, session, needsAnswer: true };
+    const { delivery } = await resultDelivery.call(webhook, intent, context, credentials);
+    await sessionNotes.note(notedSession, (outcome) => withDelivery(outcome, delivery));
     return delivery.result === 'delivered';
   }
 
-  /** Asks the customer whether the user of a page is done with it: one attempt. Any success means yes. */
-  async confirm(configured: TenantConfiguration, session: Session, callbackUrl: string, pageHandle: string): Promise<boolean> {
+  /** Asks the tenant's backend to confirm that the user completed the page: one attempt. Any success is a confirmation. */
+  async confirm(tenant: TenantConfiguration, session: Session, callbackUrl: string, pageHandle: string): Promise<boolean> {
     const { webhooks, random, log } = this.ports;
-    const secret = await configured.webhookSecret();
+    const secret = await tenant.webhookSecret();
     const options = { deliveryId: random.token(), tenantId: session.tenantId, secret, isAnswerOptional: true };
     try {
       const body = { ...sessionFields(session), auth_session: pageHandle };

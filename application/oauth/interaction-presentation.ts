@@ -24,15 +24,14 @@ import { Random } from '../ports/random.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { type AccessIdentity, accessIdentity } from '../verification/access-chain.ts';
-import { holdsToAgreed } from '../verification/haip.ts';
-import { policyToKeep } from '../verification/presentation-rules.ts';
+import { requiresAgreedAlgorithms } from '../verification/haip.ts';
+import { policyToStore } from '../verification/presentation-rules.ts';
 import { PresentationVerifier } from '../verification/presentation-verifier.ts';
 import { requestParts, verifierInfo } from '../verification/request-parts.ts';
 
-/** Who asks for a presentation, when, and in which words. */
-export type Asking = { readonly configured: TenantConfiguration; readonly wire: InteractionWire; readonly now: Date };
+export type PresentationContext = { readonly tenant: TenantConfiguration; readonly wire: InteractionWire; readonly now: Date };
 
-/** Where wallets post to; the endpoint is below the issuer of the built-in server. */
+/** The endpoint that wallets post to, below the issuer of the built-in server. */
 export function interactionEndpoint({ issuer }: TenantConfiguration): string {
   return `${issuer}/interactive-authorization`;
 }
@@ -46,39 +45,42 @@ export class InteractionPresentation extends needs({
   registrationCertificates: RegistrationCertificates,
 }) {
   /**
-   * Asks by a presentation configuration. The request is signed when the configuration names the key to sign with;
-   * otherwise the endpoint's own address says who asks.
-   * @throws Failure `unavailable` when the configuration is gone or its key cannot be used.
+   * Creates a request from a presentation configuration. The request is signed if the configuration names a key chain;
+   * otherwise the address of the endpoint identifies the verifier.
+   * @throws Failure `unavailable` when the configuration was removed or its key cannot be used.
    */
-  async ask(asking: Asking, configurationId: string): Promise<{ readonly pending: PendingPresentation; readonly request: JsonObject }> {
-    const { configured, wire, now } = asking;
-    const configuration = await configured.presentationConfiguration(configurationId);
+  async createRequest(
+    context: PresentationContext,
+    configurationId: string,
+  ): Promise<{ readonly pending: PendingPresentation; readonly request: JsonObject }> {
+    const { tenant, wire, now } = context;
+    const configuration = await tenant.presentationConfiguration(configurationId);
     if (configuration === undefined) throw unavailable(new Failure('not_found', `no presentation configuration ${configurationId}`));
-    const policy = await policyToKeep(configured, configuration);
-    const pending = this.#pend(configuration, now, policy);
-    const { signer, info } = await this.#verifierOf(asking, configuration);
-    const parameters = presentationParameters(wire, pending, info, configuration, holdsToAgreed(configured));
+    const policy = await policyToStore(tenant, configuration);
+    const pending = this.#createPending(configuration, now, policy);
+    const { signer, info } = await this.#verifierOf(context, configuration);
+    const parameters = presentationParameters(wire, pending, info, configuration, requiresAgreedAlgorithms(tenant));
     if (signer === undefined) return { pending, request: parameters };
-    return { pending, request: await this.#sign(configured, signer, parameters, pending) };
+    return { pending, request: await this.#sign(tenant, signer, parameters, pending) };
   }
 
   /**
-   * Who signs the request, if anybody, and what it says of the verifier. What keeps these from being used is the operator's
-   * business, not the wallet's.
+   * The signer of the request, if any, and its `verifier_info`. Problems with these are reported to the operator, not to
+   * the wallet.
    */
-  async #verifierOf({ configured, now }: Asking, configuration: PresentationConfiguration) {
+  async #verifierOf({ tenant, now }: PresentationContext, configuration: PresentationConfiguration) {
     const { accessKeyChainId: id } = configuration;
     try {
-      const signer = typeof id === 'string' ? accessIdentity(await configured.keyChains(), now, id) : undefined;
-      const info = await verifierInfo(this.ports, configured, configuration, signer?.chain, now);
+      const signer = typeof id === 'string' ? accessIdentity(await tenant.keyChains(), now, id) : undefined;
+      const info = await verifierInfo(this.ports, tenant, configuration, signer?.chain, now);
       return { signer, info };
     } catch (error) {
-      // A tenant that is being changed is asked again by the wallet.
+      // An outdated tenant is retried by the wallet.
       throw error instanceof Failure ? unavailable(error) : error;
     }
   }
 
-  #pend(configuration: PresentationConfiguration, now: Date, policy: VerificationPolicy | undefined): PendingPresentation {
+  #createPending(configuration: PresentationConfiguration, now: Date, policy: VerificationPolicy | undefined): PendingPresentation {
     return {
       kind: 'presentation',
       configurationId: configuration.id,
@@ -90,7 +92,7 @@ export class InteractionPresentation extends needs({
   }
 
   async #sign(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     { chain, clientId }: AccessIdentity,
     parameters: JsonObject,
     { since, until }: PendingPresentation,
@@ -99,7 +101,7 @@ export class InteractionPresentation extends needs({
       ...parameters,
       client_id: clientId,
       // OpenID4VCI 1.1 section 6.2.1.1: exactly the origin of the endpoint
-      expected_origins: [new URL(configured.issuer).origin],
+      expected_origins: [new URL(tenant.issuer).origin],
       aud: SELF_ISSUED,
       iat: Math.floor(since.getTime() / 1000),
       exp: Math.floor(until.getTime() / 1000),
@@ -109,18 +111,18 @@ export class InteractionPresentation extends needs({
     };
   }
 
-  /** @throws Failure `invalid_request` for what is no answer to the request. */
+  /** @throws Failure `invalid_request` for something that is not a response to the request. */
   async open(pending: PendingPresentation, text: string): Promise<PresentationAnswer> {
     const { encryption: key } = pending;
-    const opened = parsePresentation(text, key !== undefined);
-    if (opened.kind !== 'encrypted') return opened;
-    const plaintext = key === undefined ? undefined : await this.ports.encryption.decrypt(opened.jwe, key as unknown as EncryptionKeyPair);
+    const parsed = parsePresentation(text, key !== undefined);
+    if (parsed.kind !== 'encrypted') return parsed;
+    const plaintext = key === undefined ? undefined : await this.ports.encryption.decrypt(parsed.jwe, key as unknown as EncryptionKeyPair);
     return parseDecrypted(plaintext);
   }
 
-  /** Judges what was presented as the verifier does everywhere, for the audiences of this endpoint. */
-  async verify({ configured, wire, now }: Asking, pending: PendingPresentation, vpToken: Json): Promise<Verdict> {
-    const endpoint = interactionEndpoint(configured);
+  /** Verifies the presentations like every verifier, for the audiences of this endpoint. */
+  async verify({ tenant, wire, now }: PresentationContext, pending: PendingPresentation, vpToken: Json): Promise<Verdict> {
+    const endpoint = interactionEndpoint(tenant);
     const { nonce, since: requestedAt, configurationId } = pending;
     const binding = {
       audience: audiencesOf(wire, endpoint),
@@ -129,12 +131,12 @@ export class InteractionPresentation extends needs({
     };
     const responseMode = responseModeOf(wire, pending.encryption !== undefined);
     const request = { ...pending, responseMode };
-    const task = { configured, request, binding, requestedAt, configurationId, vpToken, now };
+    const task = { tenant, request, binding, requestedAt, configurationId, vpToken, now };
     try {
       return await this.ports.presentationVerifier.verify(task);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      // OpenID4VP 1.0 section 8.1: a vp_token without its form
+      // OpenID4VP 1.0 section 8.1: a malformed vp_token
       const report = [responseFault('response', error.message, 'OpenID4VP 1.0 section 8.1')];
       return { good: false, credentials: [], report, reasons: [error.reason] };
     }

@@ -1,8 +1,8 @@
-import { type Authorization, moveOn, REQUEST_URI_LIFETIME_SECONDS, REQUEST_URI_PREFIX } from '../../domain/oauth/authorization.ts';
-import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
-import { type Interaction, suspend } from '../../domain/oauth/interaction.ts';
-import { codeIssued, interactionRequired, sessionFailure, type WireAnswer } from '../../domain/oauth/interaction-wire.ts';
-import type { UsedValue } from '../../domain/oauth/used-value.ts';
+import { type Authorization, advance, REQUEST_URI_LIFETIME_SECONDS, REQUEST_URI_PREFIX } from '../../domain/oauth/authorization.ts';
+import type { ConsumedValue } from '../../domain/oauth/consumed-value.ts';
+import { createHandle, hashSecret } from '../../domain/oauth/handle.ts';
+import { type Interaction, withoutPending } from '../../domain/oauth/interaction.ts';
+import { codeResponse, interactionResponse, sessionFailure, type WireResponse } from '../../domain/oauth/interaction-wire.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -14,37 +14,37 @@ import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.t
 import { AuthorizationCodes } from './authorization-codes.ts';
 import type { AuthenticatedClient } from './client-authenticator.ts';
 import { InteractionBackends } from './interaction-backends.ts';
-import { type Asking, InteractionPresentation } from './interaction-presentation.ts';
-import { replayed } from './oauth-callers.ts';
+import { InteractionPresentation, type PresentationContext } from './interaction-presentation.ts';
+import { replayError } from './oauth-callers.ts';
 import { isOffered } from './offered-sessions.ts';
 import { ended } from './wallet-responses.ts';
 
-/** What a request spends, with the commit that it causes. */
-export type Spending = { readonly client: AuthenticatedClient; readonly used: readonly UsedValue[] };
+/** The values that the commit of a request consumes. */
+export type Spending = { readonly client: AuthenticatedClient; readonly used: readonly ConsumedValue[] };
 
-/** A request and the authorization that it moves on. */
-export type Proceeding = {
-  readonly configured: TenantConfiguration;
+/** A request and the authorization that it advances. */
+export type InteractionStep = {
+  readonly tenant: TenantConfiguration;
   readonly now: Date;
   readonly authorization: Authorization;
   readonly spending: Spending;
 };
 
 type Change = Required<Pick<Authorization, 'stage' | 'handles' | 'interaction'>>;
-type Asked = {
+type RequestedStep = {
   readonly pending: NonNullable<Interaction['pending']>;
   readonly details: JsonObject;
   readonly handles: Authorization['handles'];
 };
 
-/** One intermediate request and the authorization as it is stored. */
-export type InteractionRun = Proceeding & {
+/** One intermediate request and the stored authorization. */
+export type InteractionRun = InteractionStep & {
   readonly interaction: Interaction;
-  /** Undefined for a wallet that began by itself, until a backend has to be told of it. */
+  /** Undefined for a wallet-initiated authorization, until a backend has to be notified. */
   readonly session: Session | undefined;
 };
 
-/** Moves interactive authorizations on: to the next action, to a code, or out of the hands of the wallet. */
+/** Advances interactive authorizations: to the next action, to a code, or to a denial. */
 export class InteractionSteps extends needs({
   store: Store,
   random: Random,
@@ -54,44 +54,44 @@ export class InteractionSteps extends needs({
   log: Log,
 }) {
   /**
-   * Asks for the first action that is left. Nothing is stored yet.
-   * @throws Failure `unavailable` when it cannot be asked for.
+   * Creates the request for the first remaining action. Nothing is stored yet.
+   * @throws Failure `unavailable` when it cannot be created.
    */
-  async ask(
-    configured: TenantConfiguration,
+  async requestStep(
+    tenant: TenantConfiguration,
     authorization: Authorization,
     interaction: Interaction,
     now: Date,
-  ): Promise<{ readonly change: Change; readonly answer: WireAnswer }> {
+  ): Promise<{ readonly change: Change; readonly answer: WireResponse }> {
     const [action] = interaction.actions;
     if (action === undefined) throw new Error('nothing is left to ask for');
     const { id } = authorization;
     const { wire } = interaction;
     const { pending, details, handles } =
       action.type === 'openid4vp_presentation'
-        ? await this.#askPresentation({ configured, wire, now }, action.presentationConfigId)
-        : this.#askWeb(authorization, now);
+        ? await this.#requestPresentation({ tenant, wire, now }, action.presentationConfigId)
+        : this.#requestWebStep(authorization, now);
     // OAuth 2.0 for First-Party Applications section 5.3.1: 256 bits, and fresh with each answer
     const secret = this.ports.random.token(256);
     return {
       change: { stage: 'interacting', handles: { ...handles, auth_session: hashSecret(secret) }, interaction: { ...interaction, pending } },
-      answer: interactionRequired(wire, pending.kind, makeHandle(id, secret), details),
+      answer: interactionResponse(wire, pending.kind, createHandle(id, secret), details),
     };
   }
 
-  async #askPresentation(asking: Asking, configurationId: string): Promise<Asked> {
-    const { pending, request } = await this.ports.interactionPresentation.ask(asking, configurationId);
+  async #requestPresentation(context: PresentationContext, configurationId: string): Promise<RequestedStep> {
+    const { pending, request } = await this.ports.interactionPresentation.createRequest(context, configurationId);
     return { pending, details: { openid4vp_request: request }, handles: {} };
   }
 
-  #askWeb({ id, expiresAt }: Authorization, now: Date): Asked {
+  #requestWebStep({ id, expiresAt }: Authorization, now: Date): RequestedStep {
     const { random } = this.ports;
     const [requestSecret, pageSecret] = [random.token(256), random.token(256)];
-    const pageHandle = makeHandle(id, pageSecret);
+    const pageHandle = createHandle(id, pageSecret);
     return {
       pending: { kind: 'web', since: now, until: expiresAt, pageHandle, isReturned: false },
       details: {
-        request_uri: REQUEST_URI_PREFIX + makeHandle(id, requestSecret),
+        request_uri: REQUEST_URI_PREFIX + createHandle(id, requestSecret),
         expires_in: REQUEST_URI_LIFETIME_SECONDS,
       },
       handles: { request_uri: hashSecret(requestSecret), page: hashSecret(pageSecret) },
@@ -99,26 +99,26 @@ export class InteractionSteps extends needs({
   }
 
   /**
-   * Asks for what is left, or ends with a code.
-   * @param interaction as it stands now; the run has the authorization as it is stored.
+   * Requests the next remaining action, or ends with a code.
+   * @param interaction the current one; the run has the stored authorization.
    * @throws Failure of the wire's session when another step was first or the offer is over.
    */
-  async proceed({ configured, authorization, now, spending }: Proceeding, interaction: Interaction): Promise<WireAnswer> {
+  async proceed({ tenant, authorization, now, spending }: InteractionStep, interaction: Interaction): Promise<WireResponse> {
     if (interaction.actions.length > 0) {
-      const { change, answer } = await this.ask(configured, authorization, interaction, now);
-      await this.advance(configured, moveOn(authorization, change), spending);
+      const { change, answer } = await this.requestStep(tenant, authorization, interaction, now);
+      await this.advance(tenant, advance(authorization, change), spending);
       return answer;
     }
-    const proceeding = { configured, authorization, now, spending };
-    return codeIssued(interaction.wire, await this.finish(proceeding, interaction));
+    const step = { tenant, authorization, now, spending };
+    return codeResponse(interaction.wire, await this.finish(step, interaction));
   }
 
-  /** Ends with a code what nothing is left to ask for. @throws Failure of the wire's session as `proceed` does. */
-  async finish({ configured, authorization, now, spending }: Proceeding, interaction: Interaction): Promise<string> {
+  /** Issues the code after the last action. @throws Failure of the wire's session as `proceed` does. */
+  async finish({ tenant, authorization, now, spending }: InteractionStep, interaction: Interaction): Promise<string> {
     const { wire, presented } = interaction;
-    const last = { ...authorization, interaction };
-    const yielded = { presented, used: spending.used };
-    const code = await this.ports.authorizationCodes.grant(configured, last, now, yielded);
+    const finalAuthorization = { ...authorization, interaction };
+    const results = { presented, used: spending.used };
+    const code = await this.ports.authorizationCodes.grant(tenant, finalAuthorization, now, results);
     if (code === undefined) throw sessionFailure(wire);
     return code;
   }
@@ -127,22 +127,22 @@ export class InteractionSteps extends needs({
   async withOffer(run: InteractionRun): Promise<InteractionRun> {
     const { session, request } = run.authorization;
     if (session === null) return run;
-    const found = (await this.ports.store.read(run.configured.tenantId).session(session.id))?.session;
-    if (isOffered(found, request.credentialConfigurationIds, run.now)) return { ...run, session: found };
+    const offerSession = (await this.ports.store.read(run.tenant.tenantId).session(session.id))?.session;
+    if (isOffered(offerSession, request.credentialConfigurationIds, run.now)) return { ...run, session: offerSession };
     throw await this.deny(run, 'the offer is over');
   }
 
   /**
-   * Before a backend is called: of several requests with one `auth_session`, exactly one goes on. Should it stop
-   * half-way, the wallet has to begin again.
+   * Claims the authorization before a backend is called: of several requests with one `auth_session`, exactly one continues. If it
+   * fails half-way, the wallet has to begin again.
    * @throws Failure of the wire's session for the others.
    */
   async claim(run: InteractionRun): Promise<InteractionRun & { readonly session: Session }> {
-    const { configured, now, authorization, interaction, spending } = run;
-    const claimed = moveOn(authorization, { handles: {}, interaction: suspend(interaction) });
-    await this.advance(configured, claimed, spending);
+    const { tenant, now, authorization, interaction, spending } = run;
+    const claimed = advance(authorization, { handles: {}, interaction: withoutPending(interaction) });
+    await this.advance(tenant, claimed, spending);
     const { credentialConfigurationIds: ids } = authorization.request;
-    const session = run.session ?? (await this.ports.interactionBackends.openSession(configured, ids, now));
+    const session = run.session ?? (await this.ports.interactionBackends.openSession(tenant, ids, now));
     return {
       ...run,
       authorization: { ...claimed, session: { id: session.id, publicId: session.publicId } },
@@ -152,24 +152,24 @@ export class InteractionSteps extends needs({
   }
 
   /**
-   * Ends it. There is one answer per request and no second try (OpenID4VP 1.0 section 14.1).
+   * Denies the authorization. Each request has one response and no second try (OpenID4VP 1.0 section 14.1).
    * @param reason for the log: names, never a claim.
-   * @returns what the wallet learns.
+   * @returns the failure for the wallet.
    */
   async deny(run: InteractionRun, reason: string): Promise<Failure> {
-    const { configured, authorization, spending } = run;
-    await this.advance(configured, ended(authorization), spending);
+    const { tenant, authorization, spending } = run;
+    await this.advance(tenant, ended(authorization), spending);
     const sessionId = authorization.session?.id;
-    this.ports.log.warn('an interactive authorization was denied', { tenantId: configured.tenantId, sessionId, reason });
+    this.ports.log.warn('an interactive authorization was denied', { tenantId: tenant.tenantId, sessionId, reason });
     return new Failure('access_denied', 'the authorization was denied');
   }
 
-  /** @throws Failure of the wire's session when another step was first, or for a value that was used before. */
-  async advance(configured: TenantConfiguration, next: Authorization, { client, used }: Spending): Promise<void> {
-    const change = { authorization: next, uses: used };
-    const advanced = await this.ports.store.commit(configured.tenantId, change, next.createdAt);
-    if (advanced.done) return;
-    if (advanced.part === 'uses') throw replayed(advanced.kind, client);
-    throw sessionFailure(next.interaction?.wire);
+  /** @throws Failure of the wire's session when another step was first, or for a consumed value. */
+  async advance(tenant: TenantConfiguration, nextAuthorization: Authorization, { client, used }: Spending): Promise<void> {
+    const change = { authorization: nextAuthorization, uses: used };
+    const committed = await this.ports.store.commit(tenant.tenantId, change, nextAuthorization.createdAt);
+    if (committed.done) return;
+    if (committed.part === 'uses') throw replayError(committed.kind, client);
+    throw sessionFailure(nextAuthorization.interaction?.wire);
   }
 }

@@ -1,7 +1,7 @@
-import { hasBuiltIn } from '../../domain/issuance/issuance-configuration.ts';
-import type { AcceptedDpopProof } from '../../domain/oauth/dpop.ts';
+import { hasBuiltInServer } from '../../domain/issuance/issuance-configuration.ts';
+import type { ConsumedValue } from '../../domain/oauth/consumed-value.ts';
+import type { VerifiedDpopProof } from '../../domain/oauth/dpop.ts';
 import type { AuthorizationServer, GrantHolder } from '../../domain/oauth/grant.ts';
-import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { needs } from '../needs.ts';
@@ -9,50 +9,49 @@ import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.t
 import { type AuthenticatedClient, ClientAuthenticator, type ClientCredentials } from './client-authenticator.ts';
 import { DpopProofs } from './dpop-proofs.ts';
 
-/** A request to an endpoint of an authorization server, as it came. */
+/** A request to an endpoint of an authorization server. */
 export type OAuthRequest = Omit<ClientCredentials, 'dpop'> & {
-  /** Every `DPoP` header field. */
+  /** All `DPoP` header fields. */
   readonly dpop: readonly string[];
-  /** Names the request in the log. */
   readonly requestId?: string;
 };
 
-/** The endpoints of an authorization server that wallets post to, below its issuer. */
+/** Endpoints that wallets post to, relative to the issuer. */
 export type OAuthEndpoint = 'par' | 'token' | 'interactive-authorization';
 
-/** Who calls an authorization server and which key the caller holds. */
+/** An identified client and its key. */
 export type OAuthCaller = {
   readonly client: AuthenticatedClient;
-  readonly proof: AcceptedDpopProof | undefined;
-  /** What the call spends, with the commit that does what it asks for. */
-  readonly used: readonly UsedValue[];
+  readonly proof: VerifiedDpopProof | undefined;
+  /** Values that the commit of the requested operation consumes. */
+  readonly used: readonly ConsumedValue[];
 };
 
 /** Authenticates callers of the authorization servers: the client, then its DPoP proof. */
 export class OAuthCallers extends needs({ clientAuthenticator: ClientAuthenticator, dpopProofs: DpopProofs }) {
   /**
-   * The one who asks for tokens needs a proof where this server binds them.
+   * Requires a DPoP proof at the token endpoint if the server binds tokens.
    * @throws Failure `not_found` for a tenant without this server, `invalid_client` and the codes of client attestations,
    *   `invalid_dpop_proof`, `use_dpop_nonce`.
    */
   async identify(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     server: AuthorizationServer,
     endpoint: OAuthEndpoint,
     request: OAuthRequest,
     now: Date,
   ): Promise<OAuthCaller> {
     const { clientAuthenticator, dpopProofs } = this.ports;
-    await assertServed(configured, server);
-    const issuer = configured.issuerOf(server);
-    const client = await clientAuthenticator.execute(configured, issuer, request, now);
+    await assertServed(tenant, server);
+    const issuer = tenant.issuerOf(server);
+    const client = await clientAuthenticator.execute(tenant, issuer, request, now);
     if (request.dpop.length === 0) {
-      if (endpoint === 'token' && (await bindsTokens(configured, server))) {
+      if (endpoint === 'token' && (await bindsTokens(tenant, server))) {
         throw new Failure('invalid_dpop_proof', 'this issuer binds access tokens: send a DPoP proof');
       }
       return { client, proof: undefined, used: client.used };
     }
-    const proof = await dpopProofs.verify(configured, request.dpop, {
+    const proof = await dpopProofs.verify(tenant, request.dpop, {
       method: 'POST',
       url: `${issuer}/${endpoint}`,
       issuer,
@@ -67,7 +66,7 @@ export class OAuthCallers extends needs({ clientAuthenticator: ClientAuthenticat
   }
 }
 
-/** What binds tokens to a caller. */
+/** The holder that tokens are bound to. */
 export function holderOf({ client, proof }: OAuthCaller): GrantHolder {
   return {
     ...defined({ clientId: client.clientId, instance: client.instance, keyThumbprint: proof?.thumbprint }),
@@ -75,21 +74,21 @@ export function holderOf({ client, proof }: OAuthCaller): GrantHolder {
   };
 }
 
-/** Whether access tokens of this server are bound to a key. */
-async function bindsTokens(configured: TenantConfiguration, server: AuthorizationServer): Promise<boolean> {
-  const { dPopRequired, chainedAs } = await configured.issuance();
+/** True if access tokens of this server are bound to a key. */
+async function bindsTokens(tenant: TenantConfiguration, server: AuthorizationServer): Promise<boolean> {
+  const { dPopRequired, chainedAs } = await tenant.issuance();
   return server === 'chained' ? (chainedAs?.requireDPoP ?? true) : dPopRequired;
 }
 
 /** @throws Failure `not_found` for a tenant without this authorization server. */
-export async function assertServed(configured: TenantConfiguration, server: AuthorizationServer): Promise<void> {
-  const issuance = await configured.issuance();
-  const isServed = server === 'built-in' ? hasBuiltIn(issuance) : issuance.chainedAs?.enabled === true;
+export async function assertServed(tenant: TenantConfiguration, server: AuthorizationServer): Promise<void> {
+  const issuance = await tenant.issuance();
+  const isServed = server === 'built-in' ? hasBuiltInServer(issuance) : issuance.chainedAs?.enabled === true;
   if (!isServed) throw new Failure('not_found', 'unknown address');
 }
 
-/** The failure for a value that was used before. @param client who used it, at an authorization server. */
-export function replayed(kind: UsedValue['kind'], client?: AuthenticatedClient): Failure {
+/** The failure for a consumed value. @param client who sent it to an authorization server. */
+export function replayError(kind: ConsumedValue['kind'], client?: AuthenticatedClient): Failure {
   switch (kind) {
     case 'c_nonce':
       return new Failure('invalid_nonce', 'this nonce was used before');
@@ -104,7 +103,6 @@ export function replayed(kind: UsedValue['kind'], client?: AuthenticatedClient):
   }
 }
 
-/** Like `replayed`, for a caller of an authorization server. */
-export function replayedBy({ client }: OAuthCaller): (kind: UsedValue['kind']) => Failure {
-  return (kind) => replayed(kind, client);
+export function replayErrorFor({ client }: OAuthCaller): (kind: ConsumedValue['kind']) => Failure {
+  return (kind) => replayError(kind, client);
 }

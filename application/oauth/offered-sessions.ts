@@ -1,4 +1,4 @@
-import { serverOfOffers } from '../../domain/issuance/issuance-configuration.ts';
+import { defaultOfferServer } from '../../domain/issuance/issuance-configuration.ts';
 import { type Session, type SessionOutcome, statusAt } from '../../domain/sessions/session.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
 import { isSameIssuer } from '../../domain/shared/web-address.ts';
@@ -8,8 +8,8 @@ import { newSession, sessionSeconds } from '../sessions/new-session.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /**
- * The session behind an `issuer_state` (OpenID4VCI 1.0 section 5.1.3): it may be used by more than one wallet, as long
- * as the offer lasts. A pre-authorized offer is none: its code would be worth nothing.
+ * True for the session of an `issuer_state` (OpenID4VCI 1.0 section 5.1.3), which several wallets may use as long as the offer
+ * lasts. A pre-authorized offer does not qualify: it would bypass the transaction code.
  */
 export function isOffered(session: Session | undefined, configurationIds: readonly string[], now: Date): session is Session {
   if (session?.request?.kind !== 'issuance') return false;
@@ -20,40 +20,36 @@ export function isOffered(session: Session | undefined, configurationIds: readon
 }
 
 /**
- * Whether a session is for codes of this authorization server. One that names a server, because its user has to log in there, is for no
- * other: the built-in server asks nobody who they are. One that names none is for the server that the tenant prefers.
+ * True if an authorization server may issue codes for the session. A session that names a server, because its user has to log in there,
+ * is only for that one: the built-in server does not identify users. Otherwise it is for the preferred server of the tenant.
  * @param server its issuer.
  */
-export async function isMeantFor(
-  configured: TenantConfiguration,
-  { request, configurationIds }: Session,
-  server: string,
-): Promise<boolean> {
+export async function isForServer(tenant: TenantConfiguration, { request, configurationIds }: Session, server: string): Promise<boolean> {
   if (request?.kind !== 'issuance') return false;
-  const { flow, authorization_server: named } = request.offerRequest;
+  const { flow, authorization_server: namedServer } = request.offerRequest;
   if (flow !== 'authorization_code') return false;
-  if (named !== undefined) return isSameIssuer(String(named), server);
-  const offered = (await configured.credentialConfigurations()).filter(({ id }) => configurationIds.includes(id));
-  const isInteractive = offered.some(({ iaeActions }) => (iaeActions?.length ?? 0) > 0);
-  return isSameIssuer(serverOfOffers(configured.issuer, await configured.issuance(), isInteractive), server);
+  if (namedServer !== undefined) return isSameIssuer(String(namedServer), server);
+  const offeredConfigurations = (await tenant.credentialConfigurations()).filter(({ id }) => configurationIds.includes(id));
+  const isInteractive = offeredConfigurations.some(({ iaeActions }) => (iaeActions?.length ?? 0) > 0);
+  return isSameIssuer(defaultOfferServer(tenant.issuer, await tenant.issuance(), isInteractive), server);
 }
 
 /**
- * A session for a wallet that began by itself; its claims come from the configuration or its webhook.
- * @param at `server`: issuer of the authorization server where it began, the only one that it is good for.
+ * A wallet-initiated session; its claims come from the configuration or its webhook.
+ * @param options `server`: issuer of the authorization server where it began, the only one that may use it.
  */
 export async function walletInitiatedSession(
   ports: { readonly random: Random; readonly settings: ServiceSettings },
-  configured: TenantConfiguration,
+  tenant: TenantConfiguration,
   configurationIds: readonly string[],
   now: Date,
-  at: { readonly server: string; readonly publicId?: PublicId; readonly outcome?: SessionOutcome },
+  options: { readonly server: string; readonly publicId?: PublicId; readonly outcome?: SessionOutcome },
 ): Promise<Session> {
   const { random, settings } = ports;
-  const ttl = await sessionSeconds(configured, settings);
+  const ttl = await sessionSeconds(tenant, settings);
   return newSession(random, {
-    tenantId: configured.tenantId,
-    publicId: at.publicId ?? (random.token() as PublicId),
+    tenantId: tenant.tenantId,
+    publicId: options.publicId ?? (random.token() as PublicId),
     kind: 'issuance',
     status: 'fetched',
     createdAt: now,
@@ -61,11 +57,11 @@ export async function walletInitiatedSession(
     configurationIds,
     request: {
       kind: 'issuance',
-      offerRequest: { flow: 'authorization_code', credentialConfigurationIds: configurationIds, authorization_server: at.server },
+      offerRequest: { flow: 'authorization_code', credentialConfigurationIds: configurationIds, authorization_server: options.server },
       offer: {},
       offerUrl: '',
       credentialClaims: {},
     },
-    outcome: at.outcome ?? null,
+    outcome: options.outcome ?? null,
   });
 }

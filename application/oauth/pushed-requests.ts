@@ -1,10 +1,10 @@
 import {
   type Authorization,
   handleOfRequestUri,
-  isCurrent,
+  isCurrentHandle,
   REQUEST_URI_LIFETIME_SECONDS,
-  requestUriSince,
-  wasOpened,
+  requestUriIssuedAt,
+  wasOpenedInBrowser,
 } from '../../domain/oauth/authorization.ts';
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { parseHandle } from '../../domain/oauth/handle.ts';
@@ -14,85 +14,85 @@ import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import type { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
-import { assertServed, type OAuthCaller, replayed } from './oauth-callers.ts';
+import { assertServed, type OAuthCaller, replayError } from './oauth-callers.ts';
 
-/** What a browser brings to an authorization endpoint. */
+/** Parameters of a browser's request to an authorization endpoint. */
 export type BrowserRequest = { readonly clientId: string | undefined; readonly requestUri: string | undefined };
 
-type Finding = { readonly store: Store; readonly tenantConfigurations: TenantConfigurations };
+type LookUpPorts = { readonly store: Store; readonly tenantConfigurations: TenantConfigurations };
 
 /**
- * What a handle names, with its tenant. Whether the handle is the present one is for the caller to ask.
+ * The authorization of a handle, with its tenant. The caller checks if the handle is current.
  * @throws Failure `not_found` for an unknown or suspended tenant.
  */
 export async function authorizationOf(
-  { store, tenantConfigurations }: Finding,
+  { store, tenantConfigurations }: LookUpPorts,
   tenantId: TenantId,
   handle: string,
-): Promise<{ readonly configured: TenantConfiguration; readonly authorization: Authorization | undefined }> {
-  const found = await store.read(tenantId).authorization(parseHandle(handle)?.id ?? '');
-  return { configured: tenantConfigurations.ofWallet(found?.tenant), authorization: found?.authorization };
+): Promise<{ readonly tenant: TenantConfiguration; readonly authorization: Authorization | undefined }> {
+  const match = await store.read(tenantId).authorization(parseHandle(handle)?.id ?? '');
+  return { tenant: tenantConfigurations.admitWallet(match?.tenant), authorization: match?.authorization };
 }
 
-const unknown = () => new Failure('invalid_request', 'the request_uri is unknown, expired or used');
+const createUnknownRequestError = () => new Failure('invalid_request', 'the request_uri is unknown, expired or used');
 
 /**
- * Finds the pushed request that a browser comes with. Whatever is wrong ends on a page: where the browser could be
- * sent is not known to be safe before the request is found (RFC 9126 section 4).
- * @param opening whether this may be the first look at it, which is only good as long as `expires_in` said (RFC 9126
- *   section 2.2); users who were in time may look again until the authorization ends.
+ * Finds the pushed request of a browser. Every problem is shown on a page: before the request is found, no redirect target is known
+ * to be safe (RFC 9126 section 4).
+ * @param opening true for a possible first visit, which must happen within `expires_in` (RFC 9126 section 2.2); later visits are
+ *   allowed until the authorization ends.
  * @throws Failure `invalid_request`.
  */
 export async function findPushedRequest(
-  ports: Finding,
+  ports: LookUpPorts,
   tenantId: TenantId,
   server: AuthorizationServer,
   { clientId, requestUri }: BrowserRequest,
   now: Date,
   opening = false,
-): Promise<{ configured: TenantConfiguration; authorization: Authorization }> {
+): Promise<{ tenant: TenantConfiguration; authorization: Authorization }> {
   if (requestUri === undefined) {
-    await ports.tenantConfigurations.serving(tenantId);
+    await ports.tenantConfigurations.readServing(tenantId);
     throw new Failure('invalid_request', 'push the authorization request first (RFC 9126)');
   }
   const handle = handleOfRequestUri(requestUri);
-  const { configured, authorization } = await authorizationOf(ports, tenantId, handle);
-  await assertServed(configured, server);
-  if (!isCurrent(authorization, 'request_uri', handle, now)) throw unknown();
-  const age = (now.getTime() - requestUriSince(authorization).getTime()) / 1000;
-  const isFirst = opening && !wasOpened(authorization);
-  if (isFirst && age > REQUEST_URI_LIFETIME_SECONDS) throw unknown();
-  if (authorization.server !== server || authorization.request.clientId !== clientId) throw unknown();
-  return { configured, authorization };
+  const { tenant, authorization } = await authorizationOf(ports, tenantId, handle);
+  await assertServed(tenant, server);
+  if (!isCurrentHandle(authorization, 'request_uri', handle, now)) throw createUnknownRequestError();
+  const age = (now.getTime() - requestUriIssuedAt(authorization).getTime()) / 1000;
+  const isFirst = opening && !wasOpenedInBrowser(authorization);
+  if (isFirst && age > REQUEST_URI_LIFETIME_SECONDS) throw createUnknownRequestError();
+  if (authorization.server !== server || authorization.request.clientId !== clientId) throw createUnknownRequestError();
+  return { tenant, authorization };
 }
 
-/** Visits of one address at the same time that are told apart. */
+/** Limit of retries for concurrent visits of one address. */
 const MAX_ATTEMPTS = 3;
 
 /**
- * Answers a browser that comes with a pushed request, maybe for the first time.
- * @param answer undefined when another step was first: then it is looked at anew.
+ * Answers a browser with a pushed request, possibly on its first visit.
+ * @param answer returns undefined when another step was first, which causes a retry.
  * @throws Failure `invalid_request`.
  */
 export async function visit<Answer>(
-  ports: Finding & { readonly clock: Clock },
+  ports: LookUpPorts & { readonly clock: Clock },
   tenantId: TenantId,
   server: AuthorizationServer,
   browser: BrowserRequest,
-  answer: (configured: TenantConfiguration, found: Authorization, now: Date) => Promise<Answer | undefined>,
+  answer: (tenant: TenantConfiguration, authorization: Authorization, now: Date) => Promise<Answer | undefined>,
 ): Promise<Answer> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const now = ports.clock.now();
-    const found = await findPushedRequest(ports, tenantId, server, browser, now, true);
-    const answered = await answer(found.configured, found.authorization, now);
-    if (answered !== undefined) return answered;
+    const pushed = await findPushedRequest(ports, tenantId, server, browser, now, true);
+    const reply = await answer(pushed.tenant, pushed.authorization, now);
+    if (reply !== undefined) return reply;
   }
   throw new Failure('invalid_request', 'the request is open elsewhere');
 }
 
 /**
- * Writes a new authorization, and spends what the caller brought.
- * @throws Failure `not_found` when the tenant is gone or suspended, or for a value that was used before.
+ * Stores a new authorization, and consumes the values of the caller.
+ * @throws Failure `not_found` when the tenant was removed or suspended; for a value that was consumed before as `replayError`.
  */
 export async function openAuthorization(
   store: Store,
@@ -102,8 +102,8 @@ export async function openAuthorization(
   now: Date,
 ): Promise<void> {
   const change = { serving: true, opens: { authorization }, uses: used } as const;
-  const opened = await store.commit(tenantId, change, now);
-  if (opened.done) return;
-  if (opened.part === 'uses') throw replayed(opened.kind, client);
+  const committed = await store.commit(tenantId, change, now);
+  if (committed.done) return;
+  if (committed.part === 'uses') throw replayError(committed.kind, client);
   throw new Failure('not_found', 'unknown address');
 }

@@ -1,5 +1,5 @@
-import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
-import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
+import { type Authorization, advance } from '../../domain/oauth/authorization.ts';
+import { createHandle, hashSecret } from '../../domain/oauth/handle.ts';
 import { upstreamAuthorizationUrl } from '../../domain/oauth/upstream.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
@@ -7,69 +7,74 @@ import { AuthorizationServerError, AuthorizationServers } from '../ports/authori
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
-import { WORLD } from '../transactions/known.ts';
-import { type KeptByBrowser, keepFor } from './page-visits.ts';
+import { TRANSACTION_PORTS } from '../transactions/tenant-transaction.ts';
+import { type BrowserCookie, cookieFor } from './page-visits.ts';
 import { type BrowserRequest, visit } from './pushed-requests.ts';
-import { callbackAddress, failureFor, needsConfirmation, refusedBy, upstreamOf } from './upstream-logins.ts';
+import { callbackAddress, failureFor, failureOfError, needsConfirmation, upstreamOf } from './upstream-logins.ts';
 import { endWithout } from './wallet-responses.ts';
 
 export type StartedLogin = {
-  /** Where the browser goes: to the upstream provider, or back to the wallet. */
+  /** Address of the upstream provider, or of the wallet. */
   readonly location: string;
-  /** What the browser has to keep until it comes back; absent when nobody logs in. */
-  readonly keep?: KeptByBrowser;
+  /** Cookie for the return of the browser; absent without a login. */
+  readonly keep?: BrowserCookie;
 };
 
 /** The authorization endpoint of the chained server: users log in at the upstream provider of the tenant. */
-export class StartUpstreamLogin extends needs({ ...WORLD, authorizationServers: AuthorizationServers, random: Random, log: Log }) {
+export class StartUpstreamLogin extends needs({
+  ...TRANSACTION_PORTS,
+  authorizationServers: AuthorizationServers,
+  random: Random,
+  log: Log,
+}) {
   /**
    * May be called again until the login is finished; the last visit counts.
-   * @throws Failure `invalid_request` for a page, `not_found`; `unavailable` and `access_denied` where the provider cannot
-   *   be asked and no browser may be sent to the wallet unseen.
+   * @throws Failure `invalid_request` for a page, `not_found`; `unavailable` and `access_denied` if the provider cannot
+   *   be reached and the browser may not be redirected to the wallet without confirmation.
    */
   execute(tenantId: TenantId, browser: BrowserRequest): Promise<StartedLogin> {
-    return visit(this.ports, tenantId, 'chained', browser, (configured, authorization, now) => this.#start(configured, authorization, now));
+    return visit(this.ports, tenantId, 'chained', browser, (tenant, authorization, now) => this.#start(tenant, authorization, now));
   }
 
   /** @returns undefined when another visit was first. */
-  async #start(configured: TenantConfiguration, authorization: Authorization, now: Date): Promise<StartedLogin | undefined> {
+  async #start(tenant: TenantConfiguration, authorization: Authorization, now: Date): Promise<StartedLogin | undefined> {
     const { store, random } = this.ports;
-    const { tenantId } = configured;
-    const { issuer, clientId, scopes } = await upstreamOf(configured);
+    const { tenantId } = tenant;
+    const { issuer, clientId, scopes } = await upstreamOf(tenant);
     let endpoint: string;
     try {
       endpoint = await this.#endpointOf(issuer, tenantId);
     } catch (error) {
-      const refused = refusedBy(error);
-      this.ports.log.warn('no login at the upstream provider', { tenantId, issuer, reason: refused.reason });
-      if (await needsConfirmation(configured, authorization)) {
-        // Nothing ends: who comes again when the provider is back is in time.
-        const opened = moveOn(authorization, { isOpened: true });
-        if (authorization.isOpened !== true) await store.commit(tenantId, { authorization: opened }, now);
-        throw failureFor(configured, authorization, refused);
+      const failure = failureOfError(error);
+      this.ports.log.warn('no login at the upstream provider', { tenantId, issuer, reason: failure.reason });
+      if (await needsConfirmation(tenant, authorization)) {
+        // The authorization stays open, so that the user can retry when the provider is back.
+        const visited = advance(authorization, { isOpened: true });
+        if (authorization.isOpened !== true) await store.commit(tenantId, { authorization: visited }, now);
+        throw failureFor(tenant, authorization, failure);
       }
-      // The wallet is known and its request is good, so it may hear of it.
-      const location = await endWithout(this.ports, configured, authorization, refused);
+      // The wallet and its request are known to be valid, so it gets the error.
+      const location = await endWithout(this.ports, tenant, authorization, failure);
       return location === undefined ? undefined : { location };
     }
     const [nonce, codeVerifier] = [random.token(256), random.token(256)];
     const [stateSecret, browserSecret] = [random.token(256), random.token(256)];
-    const next = moveOn(authorization, {
+    const nextAuthorization = advance(authorization, {
       stage: 'upstream',
       isOpened: true,
       handles: { ...authorization.handles, upstream: hashSecret(stateSecret) },
       upstream: { issuer, clientId, nonce, codeVerifier, browserHash: hashSecret(browserSecret) },
     });
-    if (!(await store.commit(tenantId, { authorization: next }, now)).done) return undefined;
+    if (!(await store.commit(tenantId, { authorization: nextAuthorization }, now)).done) return undefined;
     const location = upstreamAuthorizationUrl(endpoint, {
       clientId,
-      redirectUri: callbackAddress(configured),
+      redirectUri: callbackAddress(tenant),
       scopes,
-      state: makeHandle(authorization.id, stateSecret),
+      state: createHandle(authorization.id, stateSecret),
       nonce,
       codeVerifier,
     });
-    return { location, keep: keepFor(authorization, browserSecret, now) };
+    return { location, keep: cookieFor(authorization, browserSecret, now) };
   }
 
   /** @throws AuthorizationServerError */

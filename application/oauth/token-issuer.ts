@@ -6,8 +6,8 @@ import {
   BOUND_LIFETIME_SECONDS,
   type WalletTokenClaims,
 } from '../../domain/oauth/access-token.ts';
-import type { Asked, Grant, GrantHolder, Redemption } from '../../domain/oauth/grant.ts';
-import { makeRefreshToken } from '../../domain/oauth/refresh-token.ts';
+import type { Grant, GrantHolder, Redemption, RequestedRights } from '../../domain/oauth/grant.ts';
+import { createRefreshToken } from '../../domain/oauth/refresh-token.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
@@ -30,25 +30,25 @@ export type TokenResponse = {
 
 export type TokenAnswer = {
   readonly body: TokenResponse;
-  /** For the next DPoP proof (RFC 9449 section 8.2). */
+  /** Nonce for the next DPoP proof (RFC 9449 section 8.2). */
   readonly dpopNonce: string | undefined;
 };
 
-/** Makes what the token endpoint answers with. */
+/** Creates responses of the token endpoint. */
 export class TokenIssuer extends needs({ walletTokens: WalletTokens, dpopProofs: DpopProofs, random: Random, settings: ServiceSettings }) {
-  /** Who redeems a grant, and until when what it brings may live. */
-  async redemption(configured: TenantConfiguration, caller: OAuthCaller, asked: Asked, now: Date): Promise<Redemption> {
-    const { refreshTokenSeconds, chainedAs } = await configured.issuance();
-    const { configurationIds } = asked;
+  /** The holder of a grant after redemption, and the expiry of its tokens. */
+  async redemption(tenant: TenantConfiguration, caller: OAuthCaller, requestedRights: RequestedRights, now: Date): Promise<Redemption> {
+    const { refreshTokenSeconds, chainedAs } = await tenant.issuance();
+    const { configurationIds } = requestedRights;
     const holder = holderOf(caller);
-    // Who gets no refresh token has no use for the grant after its access token.
+    // Without a refresh token the grant is not needed after the access token expired.
     const refreshable = now.getTime() + (isBound(holder) ? refreshTokenSeconds * 1000 : 0);
-    // The last access token may come at the end of the last refresh token.
+    // The last access token may be issued at the end of the refresh period.
     const longest = Math.max(BOUND_LIFETIME_SECONDS, chainedAs?.token.lifetimeSeconds ?? 0);
     return {
       holder: {
         ...holder,
-        identifiers: asked.identifiers,
+        identifiers: requestedRights.identifiers,
         refreshableUntil: Math.floor(refreshable / 1000),
         ...defined({ configurationIds }),
       },
@@ -56,26 +56,26 @@ export class TokenIssuer extends needs({ walletTokens: WalletTokens, dpopProofs:
     };
   }
 
-  /** @param grant as it is after its redemption or the use of a refresh token. */
+  /** @param grant after its redemption or the use of a refresh token. */
   async respond(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     grant: Grant,
     caller: OAuthCaller,
     configurationIds: readonly string[],
     now: Date,
   ): Promise<TokenAnswer> {
     const { walletTokens, dpopProofs, random } = this.ports;
-    const issuer = configured.issuerOf(grant.server);
+    const issuer = tenant.issuerOf(grant.server);
     const { holder, authorization } = grant;
     const issuedAtSeconds = Math.floor(now.getTime() / 1000);
-    const lifetime = await this.#lifetime(configured, grant, caller);
+    const lifetime = await this.#lifetime(tenant, grant, caller);
     const identifiers = holder?.identifiers ?? false;
     const subject = authorization?.identity?.sub;
-    const scope = await scopeWithin(configured, authorization?.scope, configurationIds);
-    const walletStatuses = await followedBy(configured, configurationIds, caller);
+    const scope = await scopeWithin(tenant, authorization?.scope, configurationIds);
+    const walletStatuses = await followedStatuses(tenant, configurationIds, caller);
     const claims: WalletTokenClaims = {
       issuer,
-      audience: configured.issuer,
+      audience: tenant.issuer,
       subject: subject ?? grant.publicId,
       publicId: grant.publicId,
       grantId: grant.id,
@@ -92,60 +92,62 @@ export class TokenIssuer extends needs({ walletTokens: WalletTokens, dpopProofs:
         walletStatuses,
       }),
     };
-    const refreshToken = await this.#refreshToken(configured, grant);
+    const refreshToken = await this.#refreshToken(tenant, grant);
     return {
       body: {
-        access_token: await walletTokens.issue(configured, claims, grant.server),
+        access_token: await walletTokens.issue(tenant, claims, grant.server),
         token_type: caller.proof === undefined ? 'Bearer' : 'DPoP',
         expires_in: lifetime,
         ...defined({ refresh_token: refreshToken, scope }),
         ...(identifiers ? { authorization_details: authorizationDetails(configurationIds) } : {}),
       },
-      dpopNonce: caller.proof && (await dpopProofs.nonce(configured, { issuer, now })),
+      dpopNonce: caller.proof && (await dpopProofs.nonce(tenant, { issuer, now })),
     };
   }
 
-  async #lifetime(configured: TenantConfiguration, { server }: Grant, { proof }: OAuthCaller): Promise<number> {
+  async #lifetime(tenant: TenantConfiguration, { server }: Grant, { proof }: OAuthCaller): Promise<number> {
     const longest = proof === undefined ? BEARER_LIFETIME_SECONDS : Number.POSITIVE_INFINITY;
-    const { chainedAs } = await configured.issuance();
-    const own = server === 'chained' ? chainedAs?.token.lifetimeSeconds : undefined;
-    return Math.min(longest, own ?? BOUND_LIFETIME_SECONDS);
+    const { chainedAs } = await tenant.issuance();
+    const configuredSeconds = server === 'chained' ? chainedAs?.token.lifetimeSeconds : undefined;
+    return Math.min(longest, configuredSeconds ?? BOUND_LIFETIME_SECONDS);
   }
 
-  async #refreshToken(configured: TenantConfiguration, { id, generation, holder }: Grant): Promise<string | undefined> {
-    const { refreshTokenSeconds } = await configured.issuance();
+  async #refreshToken(tenant: TenantConfiguration, { id, generation, holder }: Grant): Promise<string | undefined> {
+    const { refreshTokenSeconds } = await tenant.issuance();
     const [key] = this.ports.settings.refreshTokenKeys;
     if (refreshTokenSeconds === 0 || key === undefined || !isBound(holder)) return undefined;
-    return makeRefreshToken(key, configured.tenantId, { grantId: id, generation });
+    return createRefreshToken(key, tenant.tenantId, { grantId: id, generation });
   }
 }
 
-/** What the issuer has to know of the wallet, where one of the credentials follows that. */
-async function followedBy(
-  configured: TenantConfiguration,
+/** The wallet statuses, if one of the credentials follows them. */
+async function followedStatuses(
+  tenant: TenantConfiguration,
   configurationIds: readonly string[],
   { client: { statuses } }: OAuthCaller,
 ): Promise<readonly WalletStatus[] | undefined> {
   if (statuses === undefined) return undefined;
-  const [issuance, all] = [await configured.issuance(), await configured.credentialConfigurations()];
-  const isFollowed = all.some((configuration) => configurationIds.includes(configuration.id) && followsWallet(configuration, issuance));
+  const [issuance, configurations] = [await tenant.issuance(), await tenant.credentialConfigurations()];
+  const isFollowed = configurations.some(
+    (configuration) => configurationIds.includes(configuration.id) && followsWallet(configuration, issuance),
+  );
   return isFollowed ? statuses : undefined;
 }
 
-/** RFC 6749 section 5.1: a wallet that gets less than was granted is told what it gets. */
+/** RFC 6749 section 5.1: the response names the scope if it is less than was granted. */
 async function scopeWithin(
-  configured: TenantConfiguration,
+  tenant: TenantConfiguration,
   granted: string | undefined,
   configurationIds: readonly string[],
 ): Promise<string | undefined> {
   if (granted === undefined) return undefined;
-  const configurations = await configured.credentialConfigurations();
+  const configurations = await tenant.credentialConfigurations();
   const covered = new Set(configurations.filter(({ id }) => configurationIds.includes(id)).map(scopeOf));
-  const kept = granted.split(' ').filter((value) => covered.has(value));
-  return kept.length === 0 ? undefined : kept.join(' ');
+  const coveredScopes = granted.split(' ').filter((value) => covered.has(value));
+  return coveredScopes.length === 0 ? undefined : coveredScopes.join(' ');
 }
 
-/** Whether a refresh token is bound to something (RFC 9449 section 5): to the client or to its DPoP key. */
+/** True if refresh tokens are bound to the client or to its DPoP key (RFC 9449 section 5). */
 function isBound(holder: GrantHolder | null): boolean {
   return holder?.authenticated === true || holder?.keyThumbprint !== undefined;
 }

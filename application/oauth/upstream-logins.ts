@@ -1,49 +1,48 @@
 import type { ChainedAsConfig } from '../../domain/issuance/issuance-configuration.ts';
 import type { Authorization } from '../../domain/oauth/authorization.ts';
-import { destinationOf } from '../../domain/oauth/authorization-response.ts';
+import { redirectDestination } from '../../domain/oauth/authorization-response.ts';
 import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { AuthorizationServerError, type AuthorizationServerFault } from '../ports/authorization-servers.ts';
 import { remoteDetailOf } from '../ports/remote.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
-import { type Refused, responseTo } from './wallet-responses.ts';
+import { type ErrorResponse, responseTo } from './wallet-responses.ts';
 
-/** Where the upstream provider sends the browser back to. */
-export function callbackAddress(configured: TenantConfiguration): string {
-  return `${configured.issuerOf('chained')}/callback`;
+/** Redirect URI at the upstream provider. */
+export function callbackAddress(tenant: TenantConfiguration): string {
+  return `${tenant.issuerOf('chained')}/callback`;
 }
 
 /** The provider where users of a tenant with a chained server log in. */
-export async function upstreamOf(configured: TenantConfiguration): Promise<ChainedAsConfig['upstream']> {
-  const { chainedAs } = await configured.issuance();
+export async function upstreamOf(tenant: TenantConfiguration): Promise<ChainedAsConfig['upstream']> {
+  const { chainedAs } = await tenant.issuance();
   if (chainedAs === null || chainedAs === undefined) throw new Error('a tenant without a chained server');
   return chainedAs.upstream;
 }
 
 /**
- * Whether the user has to say that the wallet is the right one before a browser is sent to it. Anybody can push a
- * request in the name of any client and have the answer sent anywhere, and a user with a session at the upstream
- * provider would see nothing of it (RFC 9700 section 4.11.2). A wallet that proved who it is may be the attacker's own: only an
- * address that is registered for it is known to be its own.
+ * True if the user has to confirm the wallet before the browser is redirected to it. An attacker can push a request in the name of any
+ * client with any redirect URI, and a user with a session at the upstream provider would not notice (RFC 9700 section 4.11.2).
+ * An authenticated wallet may be the attacker's own: only a registered redirect URI is known to belong to the wallet.
  */
-export async function needsConfirmation(configured: TenantConfiguration, { request }: Authorization): Promise<boolean> {
+export async function needsConfirmation(tenant: TenantConfiguration, { request }: Authorization): Promise<boolean> {
   if (request.isRegisteredRedirect === true) return false;
-  return (await configured.issuance()).chainedAs?.confirmUnverifiedWallets !== false;
+  return (await tenant.issuance()).chainedAs?.confirmUnverifiedWallets !== false;
 }
 
-/** `reason` is for the operator. */
-export type FailedLogin = Refused & { readonly reason: string };
+/** A failed login; `reason` is for the operator. */
+export type FailedLogin = ErrorResponse & { readonly reason: string };
 
-/** Faults that may be over when the user tries again. */
-const PASSING: ReadonlySet<AuthorizationServerFault> = new Set(['timeout', 'unreachable', 'busy', 'bad_status']);
+/** Faults after which a retry by the user may succeed. */
+const TRANSIENT_FAULTS: ReadonlySet<AuthorizationServerFault> = new Set(['timeout', 'unreachable', 'busy', 'bad_status']);
 
-/** What a failed call of the upstream provider means. @throws what is no such failure. */
-export function refusedBy(error: unknown): FailedLogin {
+/** Maps a failed call of the upstream provider. @throws any other error. */
+export function failureOfError(error: unknown): FailedLogin {
   if (error instanceof AuthorizationServerError) {
     const detail = remoteDetailOf(error);
     const fault = detail === undefined ? error.fault : `${error.fault} (${detail})`;
     const reason = error.error === undefined ? fault : `${fault} ${nameOf(error.error)}`;
-    return PASSING.has(error.fault)
+    return TRANSIENT_FAULTS.has(error.fault)
       ? { error: 'temporarily_unavailable', description: 'the login cannot be reached at the moment', reason }
       : { error: 'server_error', description: 'the login failed', reason };
   }
@@ -54,19 +53,19 @@ export function refusedBy(error: unknown): FailedLogin {
 }
 
 /**
- * The failure for a user whose browser may not be sent to the wallet unseen. Its page has a button that leads there with the error
- * (RFC 6749 section 4.1.2.1), so that the wallet learns of it.
+ * The failure for a user whose browser may not be redirected without confirmation. Its page has a button that leads to the wallet
+ * with the error (RFC 6749 section 4.1.2.1), so that the wallet learns of it.
  */
-export function failureFor(configured: TenantConfiguration, authorization: Authorization, { error, description }: Refused): Failure {
+export function failureFor(tenant: TenantConfiguration, authorization: Authorization, { error, description }: ErrorResponse): Failure {
   const { redirectUri = '' } = authorization.request;
-  const url = responseTo(configured, authorization, { error, description });
+  const url = responseTo(tenant, authorization, { error, description });
   return new Failure(error === 'temporarily_unavailable' ? 'unavailable' : 'access_denied', {
     message: description,
-    wayBack: { url, place: destinationOf(redirectUri) },
+    wayBack: { url, place: redirectDestination(redirectUri) },
   });
 }
 
-/** A name that came from outside, fit for a log. */
+/** An error code of a third party, safe for the log. */
 export function nameOf(error: string): string {
   return /^[a-z_]{1,64}$/.test(error) ? error : 'unknown_error';
 }

@@ -1,41 +1,41 @@
-import { hasBuiltIn } from '../../domain/issuance/issuance-configuration.ts';
+import { hasBuiltInServer } from '../../domain/issuance/issuance-configuration.ts';
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
-import type { AcceptedDpopProof } from '../../domain/oauth/dpop.ts';
+import type { ConsumedValue } from '../../domain/oauth/consumed-value.ts';
+import type { VerifiedDpopProof } from '../../domain/oauth/dpop.ts';
 import type { ExternalToken } from '../../domain/oauth/external-token.ts';
 import { serverOf } from '../../domain/oauth/servers.ts';
-import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { needs } from '../needs.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { withChallengeSchemes } from './challenge-schemes.ts';
 import { DpopProofs } from './dpop-proofs.ts';
 import { ExternalSessions } from './external-sessions.ts';
 import { ExternalTokens } from './external-tokens.ts';
-import { namingSchemes } from './wallet-challenges.ts';
 import { WalletTokens } from './wallet-tokens.ts';
 
-/** What a wallet sends to a protected endpoint, as it came. */
+/** Credentials of a wallet's request to a protected endpoint. */
 export type WalletCredentials = {
   readonly authorization: string | undefined;
-  /** Every `DPoP` header field. */
+  /** All `DPoP` header fields. */
   readonly dpop: readonly string[];
 };
 
 export type AuthenticatedWallet = {
   readonly token: WalletTokenClaims;
-  /** To be spent by the caller's commit; undefined for a bearer token. */
-  readonly dpop: AcceptedDpopProof | undefined;
+  /** Consumed by the caller's commit; undefined for a bearer token. */
+  readonly dpop: VerifiedDpopProof | undefined;
 };
 
-type Expected = { readonly method: string; readonly url: string; readonly now: Date };
+type ExpectedRequest = { readonly method: string; readonly url: string; readonly now: Date };
 
 type SentToken = { readonly kind: 'dpop' | 'bearer'; readonly text: string };
 
-/** A verified token of a server of this service, or of one that the tenant names. */
-type Verified = { readonly own: WalletTokenClaims } | { readonly external: ExternalToken };
+/** A verified token of a server of this service, or of an external one that the tenant configured. */
+type VerifiedWalletToken = { readonly own: WalletTokenClaims } | { readonly external: ExternalToken };
 
 const invalid = (message: string) => new Failure('invalid_token', message);
 
-/** Checks the access tokens of wallets, and that the one who sends one holds its key. */
+/** Verifies the access tokens of wallets and their proofs of possession. */
 export class WalletAuthenticator extends needs({
   walletTokens: WalletTokens,
   externalTokens: ExternalTokens,
@@ -43,68 +43,68 @@ export class WalletAuthenticator extends needs({
   dpopProofs: DpopProofs,
 }) {
   /**
-   * Checks a token and its proof of possession (RFC 9449 section 7.1). Whether its grant was revoked and whether the
-   * proof was used before is told by the commit that follows.
+   * Verifies a token and its proof of possession (RFC 9449 section 7.1). The commit that follows checks if its grant was revoked and
+   * if the proof was used before.
    * @param expected `url`: the external address of the endpoint.
-   * @throws Failure `missing_token`, `invalid_token`, `invalid_dpop_proof`, `use_dpop_nonce`, and what
-   *   `ExternalTokens` and `ExternalSessions` throw.
+   * @throws Failure `missing_token`, `invalid_token`, `invalid_dpop_proof`, `use_dpop_nonce`, and the failures of
+   *   `ExternalTokens` and `ExternalSessions`.
    */
-  authenticate(configured: TenantConfiguration, credentials: WalletCredentials, expected: Expected): Promise<AuthenticatedWallet> {
-    return namingSchemes(configured, () => this.#authenticate(configured, credentials, expected));
+  authenticate(tenant: TenantConfiguration, credentials: WalletCredentials, expected: ExpectedRequest): Promise<AuthenticatedWallet> {
+    return withChallengeSchemes(tenant, () => this.#authenticate(tenant, credentials, expected));
   }
 
   async #authenticate(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     { authorization, dpop }: WalletCredentials,
-    expected: Expected,
+    expected: ExpectedRequest,
   ): Promise<AuthenticatedWallet> {
     const { kind, text } = parseAuthorization(authorization);
-    const verified = await this.#verify(configured, text, expected.now);
-    const bound = 'own' in verified ? verified.own : verified.external;
-    const proof = await this.#prove(configured, { kind, text, dpop }, bound.keyThumbprint, expected);
+    const verified = await this.#verify(tenant, text, expected.now);
+    const claims = 'own' in verified ? verified.own : verified.external;
+    const proof = await this.#prove(tenant, { kind, text, dpop }, claims.keyThumbprint, expected);
     if ('own' in verified) return { token: verified.own, dpop: proof };
-    if (proof === undefined && (await configured.issuance()).dPopRequired) {
+    if (proof === undefined && (await tenant.issuance()).dPopRequired) {
       throw invalid('this issuer takes access tokens only that are bound to a key');
     }
-    // Last, since it opens a session for a user who has none
-    const token = await this.ports.externalSessions.resolve(configured, verified.external, expected.now);
+    // Last, since it may create a session for the user
+    const token = await this.ports.externalSessions.resolve(tenant, verified.external, expected.now);
     return { token, dpop: proof };
   }
 
   /** @throws Failure `invalid_token`, `unavailable`. */
-  async #verify(configured: TenantConfiguration, text: string, now: Date): Promise<Verified> {
+  async #verify(tenant: TenantConfiguration, text: string, now: Date): Promise<VerifiedWalletToken> {
     const { walletTokens, externalTokens } = this.ports;
-    const own = await walletTokens.verify(configured, text);
-    const external = own === undefined ? await externalTokens.verify(configured, text, now) : undefined;
+    const localClaims = await walletTokens.verify(tenant, text);
+    const external = localClaims === undefined ? await externalTokens.verify(tenant, text, now) : undefined;
     if (external !== undefined) return { external };
-    if (own === undefined || !(await isServed(configured, own))) throw invalid('the access token is invalid or expired');
-    return { own };
+    if (localClaims === undefined || !(await isServed(tenant, localClaims))) throw invalid('the access token is invalid or expired');
+    return { own: localClaims };
   }
 
   /** @returns undefined for a bearer token. */
   async #prove(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     { kind, text, dpop }: SentToken & Pick<WalletCredentials, 'dpop'>,
     thumbprint: string | undefined,
-    expected: Expected,
-  ): Promise<AcceptedDpopProof | undefined> {
+    expected: ExpectedRequest,
+  ): Promise<VerifiedDpopProof | undefined> {
     if (thumbprint === undefined) {
       if (kind === 'dpop') throw invalid('this access token is not bound to a key');
       return undefined;
     }
     // RFC 9449 section 7.2: a bound token never passes as a bearer token
     if (kind === 'bearer') throw invalid('this access token is bound to a key: use the DPoP scheme');
-    const accepted = await this.ports.dpopProofs.verify(configured, dpop, { ...expected, issuer: configured.issuer, accessToken: text });
+    const accepted = await this.ports.dpopProofs.verify(tenant, dpop, { ...expected, issuer: tenant.issuer, accessToken: text });
     // RFC 9449 section 7.1
     if (accepted.thumbprint !== thumbprint) throw invalid('the access token is bound to another key');
     return accepted;
   }
 }
 
-/** A server that the tenant has no longer vouches for nobody any more. */
-async function isServed(configured: TenantConfiguration, { issuer, audience }: WalletTokenClaims): Promise<boolean> {
-  const issuance = await configured.issuance();
-  return serverOf(issuer, audience) === 'chained' ? issuance.chainedAs?.enabled === true : hasBuiltIn(issuance);
+/** Tokens of a server that the tenant has disabled are invalid. */
+async function isServed(tenant: TenantConfiguration, { issuer, audience }: WalletTokenClaims): Promise<boolean> {
+  const issuance = await tenant.issuance();
+  return serverOf(issuer, audience) === 'chained' ? issuance.chainedAs?.enabled === true : hasBuiltInServer(issuance);
 }
 
 /** @throws Failure `missing_token`, `invalid_token`. */
@@ -113,12 +113,11 @@ function parseAuthorization(authorization: string | undefined): SentToken {
   const [scheme = '', text = '', surplus] = authorization.trim().split(/ +/);
   const kind = scheme.toLowerCase();
   if (kind !== 'dpop' && kind !== 'bearer') throw new Failure('missing_token');
-  // RFC 6750 section 3.1: two ways at once, or something that is no token, is a malformed request
+  // RFC 6750 section 3.1: more than one method, or an invalid token, is a malformed request
   if (surplus !== undefined || text === '') throw new Failure('invalid_token', 'the access token is malformed');
   return { kind, text };
 }
 
-/** What an authenticated request spends. */
-export function usedByWallet({ dpop }: AuthenticatedWallet): readonly UsedValue[] {
+export function consumedByWallet({ dpop }: AuthenticatedWallet): readonly ConsumedValue[] {
   return dpop === undefined ? [] : [{ kind: 'dpop_jti', hash: dpop.hash, expiresAt: dpop.expiresAt }];
 }

@@ -5,78 +5,78 @@ import { Refusal, type RefusalReason } from '../../domain/shared/refusal.ts';
 import { withoutQuery } from '../../domain/shared/without-query.ts';
 import { type AttestedStatus, parseAttestedStatuses } from '../../domain/status-lists/attested-status.ts';
 import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
-import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
+import { parseInternalTrustListAddress } from '../../domain/trust-lists/internal-address.ts';
 import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import { needs } from '../needs.ts';
 import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
-import { type SpokenList, type StatusQuestion, StatusVerifier } from '../status-lists/verify-status.ts';
+import { type StatusQuery, StatusVerifier, type VerifiedStatusList } from '../status-lists/verify-status.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
-import { askLists } from '../trust-lists/ask-lists.ts';
 import {
-  type AskedList,
   anchorOf,
   areSame,
-  gatherAnchors,
+  collectAnchors,
   type ListedAnchor,
   type ListSource,
+  type QueriedList,
   revocationOf,
 } from '../trust-lists/listed-anchors.ts';
+import { queryLists } from '../trust-lists/query-lists.ts';
 import { TrustLists } from '../trust-lists/remote-trust-lists.ts';
 import { pinSigners } from '../trust-lists/verify-trust-list.ts';
 
-/** Who signed an attestation, for the question whether it was revoked. */
-export type AttestationIssuer = Omit<StatusQuestion, 'configured' | 'reference'> & {
-  /** As trust lists tell providers apart. */
+/** The signer of an attestation, for the check of its status. */
+export type AttestationIssuer = Omit<StatusQuery, 'tenant' | 'reference'> & {
+  /** Identifies the provider across trust lists. */
   readonly provider: string | undefined;
 };
 
 export type WalletProviderVerdict =
   | {
       readonly trusted: true;
-      /** With which the attestation has to verify. */
+      /** Key that signed the attestation. */
       readonly key: PublicJwk;
       readonly issuer: AttestationIssuer;
     }
   | { readonly trusted: false; readonly detail: string };
 
-/** What the statuses of an attestation say: they are all valid, or why it must not be used. */
+/** Result of the status check of an attestation: all statuses are valid, or the reason why it must not be used. */
 export type StatusAnswer =
   | { readonly statuses: readonly WalletStatus[] }
   | {
-      /** What a wallet may read. */
-      readonly told: string;
-      /** For the operator. */
+      /** Message for the wallet. */
+      readonly walletMessage: string;
+      /** Message for the operator. */
       readonly reason: string;
     };
 
-/** Whom the lists of one configuration trust; made anew when one of them changes. */
+/** The trusted providers of one configuration; rebuilt when one of its lists changes. */
 type Providers = {
-  readonly asked: readonly AskedList[];
-  /** One array for as long as possible, since path validation remembers what it knows by the array itself. */
+  readonly lists: readonly QueriedList[];
+  /** The array is reused as long as possible, since path validation caches by its identity. */
   readonly anchors: readonly TrustAnchor[];
-  readonly listed: ReadonlyMap<string, ListedAnchor>;
+  readonly listedAnchors: ReadonlyMap<string, ListedAnchor>;
 };
 
-/** Which providers a tenant trusts to attest wallets and their keys: those of its trust lists, nobody else. */
+/** The providers that a tenant trusts to attest wallets and their keys: only those of its trust lists. */
 export class WalletProviderTrust extends needs({ trustLists: TrustLists, certificates: Certificates, statusVerifier: StatusVerifier }) {
-  /** By the lists that a configuration names, which are the same array for all requests until it is changed. */
-  readonly #known = new WeakMap<readonly ListSource[], Providers>();
+  /** Cached by the lists of a configuration, which are the same array until it is changed. */
+  readonly #providersBySources = new WeakMap<readonly ListSource[], Providers>();
 
   /**
    * @param chain `x5c` of an attestation (HAIP 1.0 section 4.4.1): DER in standard base64, leaf first.
-   * @returns why not, in words that a wallet may read.
+   * @returns a verdict; its detail may be sent to the wallet.
    */
-  async verify(configured: TenantConfiguration, chain: readonly string[], now: Date): Promise<WalletProviderVerdict> {
-    const { asked, anchors, listed } = await this.#providers(configured);
-    if (asked.length === 0) return { trusted: false, detail: 'this issuer has no trust list of wallet providers configured' };
+  async verify(tenant: TenantConfiguration, chain: readonly string[], now: Date): Promise<WalletProviderVerdict> {
+    const { lists, anchors, listedAnchors } = await this.#providers(tenant);
+    if (lists.length === 0) return { trusted: false, detail: 'this issuer has no trust list of wallet providers configured' };
     // HAIP 1.0 section 4.4.1: no self-signed leaf, no anchor in the chain
     const issuer = this.ports.certificates.verifyChain(chain, anchors, now, { purpose: 'wallet attestation', haip: true });
-    const match = issuer.trusted ? listed.get(issuer.anchor) : undefined;
+    const match = issuer.trusted ? listedAnchors.get(issuer.anchor) : undefined;
     if (!issuer.trusted || match === undefined) {
-      const why = issuer.trusted ? 'unknown anchor' : issuer.detail;
-      const isComplete = asked.every((one) => 'list' in one);
-      const missing = isComplete ? '' : ', and not every trust list could be had';
-      return { trusted: false, detail: `the wallet provider is not trusted: ${why}${missing}` };
+      const problem = issuer.trusted ? 'unknown anchor' : issuer.detail;
+      const isComplete = lists.every((entry) => 'list' in entry);
+      const incompleteNote = isComplete ? '' : ', and not every trust list could be had';
+      return { trusted: false, detail: `the wallet provider is not trusted: ${problem}${incompleteNote}` };
     }
     return {
       trusted: true,
@@ -93,87 +93,83 @@ export class WalletProviderTrust extends needs({ trustLists: TrustLists, certifi
   }
 
   /**
-   * Asks for every status of an attestation whose signature and times have been checked (Token Status List section 8.3).
-   * One that is there and cannot be established counts as much as one that is bad.
-   * @param what the attestation is, for whom it is refused.
+   * Checks every status of an attestation whose signature and times have been verified (Token Status List section 8.3).
+   * A status that cannot be determined counts as a bad one.
+   * @param what kind of attestation, for the message.
    */
   async verifyStatuses(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     issuer: AttestationIssuer,
     { what, payload, now }: { readonly what: string; readonly payload: JsonObject; readonly now: Date },
   ): Promise<StatusAnswer> {
-    let asked = '';
+    let statusLocation = '';
     try {
       const statuses = parseAttestedStatuses(payload, now);
       for (const { place, reference } of statuses) {
-        asked = ` (${place}, entry ${reference.idx} of ${withoutQuery(reference.uri)})`;
-        await this.ports.statusVerifier.verify({ ...issuer, configured, reference });
+        statusLocation = ` (${place}, entry ${reference.idx} of ${withoutQuery(reference.uri)})`;
+        await this.ports.statusVerifier.verify({ ...issuer, tenant, reference });
       }
       return { statuses: statuses.map((status) => followable(status, issuer)) };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      return { told: `${what} ${toldOf(error.reason)}`, reason: `${what}: ${error.message}${asked}` };
+      return { walletMessage: `${what} ${walletMessageOf(error.reason)}`, reason: `${what}: ${error.message}${statusLocation}` };
     }
   }
 
   /**
-   * A list that issued credentials follow, as it is now.
-   * @param followed lists have to vouch for its provider still.
-   * @param notBefore an older copy does not do.
+   * The current content of a list that issued credentials follow.
+   * @param followed trust lists still have to vouch for its provider.
+   * @param notBefore minimum age limit of a cached copy.
    * @throws Refusal `status_…`.
    */
   async followedList(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     followed: Pick<WalletStatus, 'uri' | 'anchor' | 'provider'>,
     notBefore: Date,
-  ): Promise<SpokenList> {
-    return this.#ofProvider(configured, followed, (question) =>
-      this.ports.statusVerifier.list({ ...question, uri: followed.uri }, notBefore),
-    );
+  ): Promise<VerifiedStatusList> {
+    return this.#ofProvider(tenant, followed, (question) => this.ports.statusVerifier.list({ ...question, uri: followed.uri }, notBefore));
   }
 
   /**
-   * Looks again at what an attestation named that is not here any more.
+   * Checks the statuses of an attestation again that is no longer available.
    * @returns as `verifyStatuses`.
    */
-  async verifyAgain(configured: TenantConfiguration, statuses: readonly WalletStatus[]): Promise<StatusAnswer> {
-    let asked = '';
+  async recheckStatuses(tenant: TenantConfiguration, statuses: readonly WalletStatus[]): Promise<StatusAnswer> {
+    let statusLocation = '';
     try {
       for (const status of statuses) {
         const { uri, idx } = status;
-        asked = ` (entry ${idx} of ${withoutQuery(uri)})`;
-        await this.#ofProvider(configured, status, (question) =>
-          this.ports.statusVerifier.verify({ ...question, reference: { uri, idx } }),
-        );
+        statusLocation = ` (entry ${idx} of ${withoutQuery(uri)})`;
+        await this.#ofProvider(tenant, status, (question) => this.ports.statusVerifier.verify({ ...question, reference: { uri, idx } }));
       }
       return { statuses };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const what = 'the wallet';
-      return { told: `${what} ${toldOf(error.reason)}`, reason: `${what}: ${error.message}${asked}` };
+      return { walletMessage: `${what} ${walletMessageOf(error.reason)}`, reason: `${what}: ${error.message}${statusLocation}` };
     }
   }
 
   /**
-   * Asks by the certificate that vouched for an attestation, as long as a list has that, and by the others that vouch for the
-   * same provider now: one that changes its certificates has both for a while, and signs its lists under the new one.
-   * @throws Refusal what the last of them threw, or the first that says more than that the list is not to be believed; `status_invalid` where nobody vouches for the provider any more.
+   * Calls with the certificate that vouched for an attestation, if it is still listed, and then with other certificates of the same
+   * provider: a provider that replaces its certificates has both for a while, and signs its lists under the new one.
+   * @throws Refusal of the last call, or the first one other than `status_invalid`; `status_invalid` if the provider is not listed.
    */
   async #ofProvider<T>(
-    configured: TenantConfiguration,
-    { anchor: first, provider }: Pick<WalletStatus, 'anchor' | 'provider'>,
-    ask: (question: Omit<StatusQuestion, 'reference'>) => Promise<T>,
+    tenant: TenantConfiguration,
+    { anchor: originalAnchor, provider }: Pick<WalletStatus, 'anchor' | 'provider'>,
+    check: (question: Omit<StatusQuery, 'reference'>) => Promise<T>,
   ): Promise<T> {
-    const { anchors, listed } = await this.#providers(configured);
-    const successors = [...listed].filter(([, { listings }]) => listings.some(({ entity }) => entity.id === provider));
-    const candidates = new Set([first, ...successors.map(([hash]) => hash)]);
+    const { anchors, listedAnchors } = await this.#providers(tenant);
+    const successors = [...listedAnchors].filter(([, { listings }]) => listings.some(({ entity }) => entity.id === provider));
+    const candidates = new Set([originalAnchor, ...successors.map(([hash]) => hash)]);
     let refusal = new Refusal('status_invalid', 'no trust list vouches for its provider');
     for (const anchor of candidates) {
-      const match = listed.get(anchor);
+      const match = listedAnchors.get(anchor);
       if (match === undefined) continue;
       try {
-        return await ask({
-          configured,
+        return await check({
+          tenant,
           anchors,
           issuer: { anchor },
           revocation: revocationOf(match),
@@ -187,16 +183,16 @@ export class WalletProviderTrust extends needs({ trustLists: TrustLists, certifi
     throw refusal;
   }
 
-  async #providers(configured: TenantConfiguration): Promise<Providers> {
-    const { walletProviderTrustLists: addresses } = await configured.issuance();
-    const sources = addresses.length === 0 ? NO_LISTS : await sourcesOf(configured, addresses);
-    const asked = await askLists(this.ports.trustLists, configured.tenantId, sources);
-    const known = this.#known.get(sources);
-    if (known !== undefined && areSame(known.asked, asked)) return known;
-    const listed = await gatherAnchors(asked);
-    const anchors = [...listed.values()].map(anchorOf);
-    const providers = { asked, anchors, listed };
-    this.#known.set(sources, providers);
+  async #providers(tenant: TenantConfiguration): Promise<Providers> {
+    const { walletProviderTrustLists: addresses } = await tenant.issuance();
+    const sources = addresses.length === 0 ? NO_LISTS : await sourcesOf(tenant, addresses);
+    const lists = await queryLists(this.ports.trustLists, tenant.tenantId, sources);
+    const cached = this.#providersBySources.get(sources);
+    if (cached !== undefined && areSame(cached.lists, lists)) return cached;
+    const listedAnchors = await collectAnchors(lists);
+    const anchors = [...listedAnchors.values()].map(anchorOf);
+    const providers = { lists, anchors, listedAnchors };
+    this.#providersBySources.set(sources, providers);
     return providers;
   }
 }
@@ -207,21 +203,21 @@ function followable({ reference, keptUntil }: AttestedStatus, { issuer, provider
   return { ...reference, anchor: issuer.anchor, ...defined({ provider, keptUntil }) };
 }
 
-const TOLD: Partial<Record<RefusalReason, string>> = { status_revoked: 'is revoked', status_suspended: 'is suspended' };
+const WALLET_MESSAGES: Partial<Record<RefusalReason, string>> = { status_revoked: 'is revoked', status_suspended: 'is suspended' };
 
-function toldOf(reason: RefusalReason): string {
-  return TOLD[reason] ?? 'has a status that cannot be established';
+function walletMessageOf(reason: RefusalReason): string {
+  return WALLET_MESSAGES[reason] ?? 'has a status that cannot be established';
 }
 
-function sourcesOf(configured: TenantConfiguration, addresses: readonly string[]): Promise<readonly ListSource[]> {
-  return configured.derive('wallet-provider-lists', async () => {
-    const signers = pinSigners((await configured.issuance()).walletProviderTrustListCertificates);
-    // Lists of this service are signed by the keys of their tenant, whoever signs the others.
-    const own = pinSigners([]);
-    const publicUrl = configured.issuer.slice(0, -`/${configured.tenantId}`.length);
+function sourcesOf(tenant: TenantConfiguration, addresses: readonly string[]): Promise<readonly ListSource[]> {
+  return tenant.derive('wallet-provider-lists', async () => {
+    const signers = pinSigners((await tenant.issuance()).walletProviderTrustListCertificates);
+    // Lists of this service are signed by keys of their tenant, so the configured signers do not apply.
+    const localSigners = pinSigners([]);
+    const publicUrl = tenant.issuer.slice(0, -`/${tenant.tenantId}`.length);
     return [...new Set(addresses)].map((uri) => ({
       uri,
-      signers: ownTrustListOf(uri, publicUrl) === undefined ? signers : own,
+      signers: parseInternalTrustListAddress(uri, publicUrl) === undefined ? signers : localSigners,
       purpose: WALLET_PROVIDERS,
     }));
   });

@@ -1,44 +1,44 @@
-import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
+import { type Authorization, advance } from '../../domain/oauth/authorization.ts';
 import { authorizationResponse } from '../../domain/oauth/authorization-response.ts';
-import { suspend } from '../../domain/oauth/interaction.ts';
+import { withoutPending } from '../../domain/oauth/interaction.ts';
 import type { WalletError } from '../../domain/oauth/upstream.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { Log } from '../ports/log.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
-import type { World } from '../transactions/known.ts';
+import type { TransactionPorts } from '../transactions/tenant-transaction.ts';
 
-/** Why a wallet gets no code, as it is told. */
-export type Refused = { readonly error: WalletError; readonly description: string };
+/** Error response for a wallet that gets no code. */
+export type ErrorResponse = { readonly error: WalletError; readonly description: string };
 
-export const DENIED: Refused = { error: 'access_denied', description: 'the user denied the request' };
+export const DENIED: ErrorResponse = { error: 'access_denied', description: 'the user denied the request' };
 
-/** The address that leads a browser back to the wallet (RFC 6749 section 4.1.2, RFC 9207 section 2). */
+/** The redirect to the wallet (RFC 6749 section 4.1.2, RFC 9207 section 2). */
 export function responseTo(
-  configured: TenantConfiguration,
+  tenant: TenantConfiguration,
   { server, request: { redirectUri, state } }: Authorization,
-  response: { readonly code: string } | { readonly authSession: string } | Refused,
+  response: { readonly code: string } | { readonly authSession: string } | ErrorResponse,
 ): string {
   if (redirectUri === undefined) throw new Error('an authorization without a redirect address');
-  return authorizationResponse(redirectUri, { issuer: configured.issuerOf(server), state, ...response });
+  return authorizationResponse(redirectUri, { issuer: tenant.issuerOf(server), state, ...response });
 }
 
-/** An authorization that nothing comes of any more. */
+/** The final state of an authorization without a code. */
 export function ended(authorization: Authorization): Authorization {
   const { interaction } = authorization;
-  const suspended = defined({ interaction: interaction && suspend(interaction) });
-  return moveOn(authorization, { stage: 'done', handles: {}, ...suspended });
+  const suspended = defined({ interaction: interaction && withoutPending(interaction) });
+  return advance(authorization, { stage: 'done', handles: {}, ...suspended });
 }
 
 /** Ends an authorization without a code. @returns undefined when another step was first. */
 export async function endWithout(
-  { store, clock, log }: Pick<World, 'store' | 'clock'> & { readonly log: Log },
-  configured: TenantConfiguration,
+  { store, clock, log }: Pick<TransactionPorts, 'store' | 'clock'> & { readonly log: Log },
+  tenant: TenantConfiguration,
   authorization: Authorization,
-  { error, description }: Refused,
+  { error, description }: ErrorResponse,
 ): Promise<string | undefined> {
   const change = { authorization: ended(authorization) };
-  if (!(await store.commit(configured.tenantId, change, clock.now())).done) return undefined;
+  if (!(await store.commit(tenant.tenantId, change, clock.now())).done) return undefined;
   const sessionId = authorization.session?.id;
-  log.info('a wallet gets no code', { tenantId: configured.tenantId, sessionId, code: error });
-  return responseTo(configured, authorization, { error, description });
+  log.info('a wallet gets no code', { tenantId: tenant.tenantId, sessionId, code: error });
+  return responseTo(tenant, authorization, { error, description });
 }

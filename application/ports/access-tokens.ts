@@ -1,26 +1,23 @@
 import type { Role } from '../../domain/clients/role.ts';
 
-/** What an administrative access token says. */
 export type AccessTokenClaims = {
   /** Tenant id; for a client without tenant its own id. */
   readonly subject: string;
   readonly clientId: string;
   readonly roles: readonly Role[];
-  /** When the client was made, in milliseconds: tells it from one made later under the same name. */
+  /** Creation time of the client in milliseconds: distinguishes it from a later client of the same id. */
   readonly clientSince: number;
-  /** How often the secret had been replaced with which the token was had. */
   readonly secretRevision: number;
 };
 
-/** What the token of an external identity provider says; its clients need not be known here. */
+/** Claims of a token of an external identity provider; the service need not know its clients. */
 export type ExternalAccess = Omit<AccessTokenClaims, 'clientSince' | 'secretRevision'> & {
   readonly isExternal: true;
-  /** Who calls by the client, where the provider names a person. */
+  /** The person who uses the client, if the provider names one. */
   readonly person?: string;
 };
 
 export type VerifiedAccess = ((AccessTokenClaims & { readonly isExternal?: never }) | ExternalAccess) & {
-  /** From then on the token is good for nothing. */
   readonly expiresAt: Date;
 };
 
@@ -28,13 +25,13 @@ export type IssuedAccessToken = { readonly token: string; readonly expiresInSeco
 
 /** Access tokens of the administrative interface (not those of wallets). */
 export abstract class AccessTokens {
-  /** Who issues tokens instead; undefined where this service does. */
-  abstract readonly issuedElsewhere: string | undefined;
-  /** Not to be called where tokens come from somebody else. */
+  /** Issuer of an external identity provider; undefined if this service issues the tokens. */
+  abstract readonly externalIssuer: string | undefined;
+  /** Only for tokens of this service: callers check `externalIssuer` first. */
   abstract issue(claims: AccessTokenClaims): IssuedAccessToken;
   /**
    * @returns undefined for anything that is not a valid, unexpired token for this service.
-   * @throws Failure `unavailable` when nobody can tell at present.
+   * @throws Failure `unavailable` when the token cannot be verified at present.
    */
   abstract verify(token: string): Promise<VerifiedAccess | undefined> | VerifiedAccess | undefined;
 }

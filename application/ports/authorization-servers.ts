@@ -4,31 +4,31 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { RemoteFault } from './remote.ts';
 
-/** Why another authorization server cannot be used. */
+/** Reasons why an external authorization server cannot be used. */
 export type AuthorizationServerFault =
-  /** The configured issuer is no address without query, fragment and credentials. */
+  /** The configured issuer is not an address without query, fragment and credentials. */
   | 'bad_issuer'
   | RemoteFault
   | 'bad_status'
   | 'not_json'
-  /** Its metadata name another issuer (RFC 8414 section 3.3). */
+  /** The metadata name another issuer (RFC 8414 section 3.3). */
   | 'wrong_issuer'
-  /** Its metadata lack what is needed, or name an address that may not be used. */
+  /** The metadata lack a required property or name an address that may not be used. */
   | 'bad_metadata'
   | 'bad_keys'
-  /** It does not take the way in which this client can authenticate. */
+  /** The server does not support the authentication method of this client. */
   | 'client_authentication'
-  /** It answered a token request with an OAuth error; see `error`. */
+  /** The server answered a token request with an OAuth error; see `error`. */
   | 'refused'
-  /** It answered a token request with something that is no token response. */
+  /** The server answered a token request with something that is not a token response. */
   | 'bad_answer';
 
 export class AuthorizationServerError extends Error {
   readonly fault: AuthorizationServerFault;
-  /** The `error` of an OAuth error response with `refused`; `userinfo`, and what is wrong with it, where that failed. */
+  /** The `error` of an OAuth error response with `refused`; `userinfo` and the problem if the userinfo request failed. */
   readonly error: string | undefined;
 
-  /** @param message for the operator. Never a code, a token, a secret or text that the server wrote. */
+  /** @param message for the operator. Never contains a code, a token, a secret or text of the server. */
   constructor(fault: AuthorizationServerFault, message: string, options: { readonly error?: string; readonly cause?: unknown } = {}) {
     super(message, { cause: options.cause });
     this.name = 'AuthorizationServerError';
@@ -37,21 +37,19 @@ export class AuthorizationServerError extends Error {
   }
 }
 
-/** A token whose signature and general claims were good. */
+/** A token whose signature and registered claims are valid. */
 export type VerifiedToken = {
   /** `typ` of the header in lower case without `application/`. */
   readonly type: string | undefined;
-  /** The signature algorithm that was used. */
   readonly algorithm: ForeignAlgorithm;
-  /** Every claim. */
   readonly claims: JsonObject;
 };
 
 export type TokenExpectations = {
   readonly tenantId: TenantId | undefined;
-  /** What `aud` must be or contain. */
+  /** Value that `aud` must equal or contain. */
   readonly audience: string;
-  /** Accepted `typ` values in lower case, without `application/`; `undefined` stands for an absent one. */
+  /** Accepted `typ` values in lower case, without `application/`; `undefined` accepts an absent one. */
   readonly types: readonly (string | undefined)[];
   readonly now: Date;
 };
@@ -71,9 +69,8 @@ export type TokenAnswer = { readonly idToken: string; readonly accessToken: stri
 export type UserinfoExpectations = {
   readonly tenantId: TenantId;
   readonly clientId: string;
-  /** Of the ID token. */
+  /** `sub` of the ID token. */
   readonly subject: string;
-  /** The access token that came with the ID token. */
   readonly accessToken: string;
   readonly now: Date;
 };
@@ -81,16 +78,14 @@ export type UserinfoExpectations = {
 export type LoginExpectations = {
   readonly tenantId: TenantId;
   readonly clientId: string;
-  /** The one that went into the authorization request. */
   readonly nonce: string;
-  /** The access token that came with the ID token. */
   readonly accessToken: string | undefined;
   readonly now: Date;
 };
 
 /**
- * Other people's OpenID providers and OAuth authorization servers. Metadata and keys are cached for each tenant,
- * since what one may call another may not; concurrent callers share one call. Without a tenant it is the service that asks.
+ * External OpenID providers and OAuth authorization servers. Metadata and keys are cached for each tenant, since tenants may have
+ * different outbound rules; concurrent callers share one call. Calls without a tenant are made for the service itself.
  *
  * `issuer` is always one that the tenant configured and never one that a message names.
  */
@@ -102,8 +97,8 @@ export abstract class AuthorizationServers {
   abstract discover(issuer: string, tenantId: TenantId | undefined): Promise<ServerMetadata>;
 
   /**
-   * Signature by a key of this issuer, then `iss`, `aud`, `exp`, `nbf` and `iat`.
-   * @throws ForeignTokenError when the token is bad, AuthorizationServerError when it cannot be judged.
+   * Verifies the signature by a key of this issuer, then `iss`, `aud`, `exp`, `nbf` and `iat`.
+   * @throws ForeignTokenError when the token is invalid, AuthorizationServerError when it cannot be verified.
    */
   abstract verifyToken(issuer: string, token: string, expected: TokenExpectations): Promise<VerifiedToken>;
 
@@ -114,33 +109,33 @@ export abstract class AuthorizationServers {
   abstract exchangeCode(issuer: string, exchange: CodeExchange): Promise<TokenAnswer>;
 
   /**
-   * Obtains a token for the client itself and throws it away (RFC 6749 section 4.4).
-   * @throws AuthorizationServerError when the server does not give one.
+   * Obtains a token for the client itself and discards it (RFC 6749 section 4.4), to test the credentials.
+   * @throws AuthorizationServerError when the server does not issue one.
    */
   abstract logInAsClient(issuer: string, client: { readonly clientId: string; readonly clientSecret: string }): Promise<void>;
 
   /**
-   * OpenID Connect Core 1.0 section 3.1.3.7, with `nonce` and, when present, `at_hash`.
+   * Verifies an ID token (OpenID Connect Core 1.0 section 3.1.3.7) with `nonce` and, when present, `at_hash`.
    * @returns every claim; `sub` is a string.
-   * @throws ForeignTokenError when the token is bad, AuthorizationServerError when it cannot be judged.
+   * @throws ForeignTokenError when the token is invalid, AuthorizationServerError when it cannot be verified.
    */
   abstract verifyIdToken(issuer: string, idToken: string, expected: LoginExpectations): Promise<JsonObject>;
 
   /**
-   * Looks into an access token that this issuer's token endpoint just gave us. It is meant for somebody else, so its
-   * audience is not ours to check; use `verifyToken` for a token that a wallet sends.
+   * Reads an access token that the token endpoint of this issuer just returned. Its audience is a resource server, not this service, so
+   * `aud` is not checked; use `verifyToken` for a token that a wallet sends.
    * @returns every claim of a JWT that a key of this issuer signed; undefined for any other access token.
-   * @throws AuthorizationServerError when it cannot be judged.
+   * @throws AuthorizationServerError when it cannot be verified.
    */
-  abstract readOwnAccessToken(
+  abstract readReceivedAccessToken(
     issuer: string,
     token: string,
     expected: { readonly tenantId: TenantId; readonly now: Date },
   ): Promise<JsonObject | undefined>;
 
   /**
-   * Asks the userinfo endpoint (OpenID Connect Core 1.0 section 5.3), whose answer is JSON or a JWT that the issuer signed.
-   * @returns every claim, `sub` is the one that was expected; undefined for an issuer without such an endpoint.
+   * Calls the userinfo endpoint (OpenID Connect Core 1.0 section 5.3), whose response is JSON or a JWT that the issuer signed.
+   * @returns every claim, `sub` is the expected one; undefined for an issuer without such an endpoint.
    * @throws AuthorizationServerError whose `error` begins with `userinfo`.
    */
   abstract readUserinfo(issuer: string, expected: UserinfoExpectations): Promise<JsonObject | undefined>;

@@ -14,37 +14,33 @@ export type CertificateRequest = {
   readonly notAfter: Date;
   /** `ca`: CA:TRUE, keyCertSign and cRLSign, pathLen 0. `leaf`: CA:FALSE, digitalSignature. */
   readonly kind: 'ca' | 'leaf';
-  /** Subject alternative names. */
   readonly dnsNames?: readonly string[];
   readonly uris?: readonly string[];
-  /** Dotted object identifiers: the certificate is good for these purposes alone (RFC 5280 section 4.2.1.12). */
+  /** Dotted object identifiers: the certificate is valid for these purposes only (RFC 5280 section 4.2.1.12). */
   readonly extendedKeyUsages?: readonly string[];
-  /** Where the issuer is reached: a web, mail or telephone address; its alternative name. */
+  /** Issuer alternative name: a web, mail or telephone address. */
   readonly issuerContact?: string;
-  /** Where the subject is reached, among its alternative names. */
+  /** Contact address of the subject, one of its alternative names. */
   readonly contact?: string;
-  /** Address of the list in which the issuer revokes it. */
   readonly revocationList?: string;
-  /** Address of the issuer's certificate. */
   readonly issuerCertificate?: string;
   /** Dotted object identifiers of the policies under which it is issued. */
   readonly policies?: readonly string[];
 };
 
-/** What an authority says that it has revoked (RFC 5280 section 5). */
+/** Content of a certificate revocation list (RFC 5280 section 5). */
 export type RevocationListRequest = {
   readonly thisUpdate: Date;
   readonly nextUpdate: Date;
-  /** Never falls. */
+  /** CRL number: never decreases. */
   readonly number: number;
   /** Serial numbers in hexadecimal. */
   readonly revoked: readonly { readonly serialNumber: string; readonly revokedAt: Date }[];
 };
 
-/** What somebody else shall certify. */
-export type CertificateWish = Pick<CertificateRequest, 'subject' | 'publicJwk' | 'dnsNames'>;
+export type SigningRequestContent = Pick<CertificateRequest, 'subject' | 'publicJwk' | 'dnsNames'>;
 
-/** Makes X.509 certificates, and requests for them, signed by a key that lives in the KMS. */
+/** Issues X.509 certificates and certificate signing requests with keys in the KMS. */
 export abstract class CertificateAuthority {
   /** @param issuer absent for a self-signed certificate. @returns DER in standard base64. */
   abstract issue(request: CertificateRequest, signer: { readonly key: SigningKey; readonly certificate?: string }): Promise<string>;
@@ -54,5 +50,5 @@ export abstract class CertificateAuthority {
     signer: { readonly key: SigningKey; readonly certificate: string },
   ): Promise<Buffer>;
   /** @param key whose public half is to be certified. @returns a PKCS#10 request (RFC 2986), DER in standard base64. */
-  abstract request(wish: CertificateWish, key: SigningKey): Promise<string>;
+  abstract request(content: SigningRequestContent, key: SigningKey): Promise<string>;
 }

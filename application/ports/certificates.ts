@@ -10,9 +10,9 @@ import type { RefusalReason } from '../../domain/shared/refusal.ts';
 export type TrustAnchor = {
   /** DER, standard base64. */
   readonly certificate: string;
-  /** It vouches for exactly itself whatever it says of itself, also that it is a CA: only its times and its key are judged. */
+  /** The anchor vouches for exactly itself, also if it is a CA certificate: only its validity period and its key are checked. */
   readonly pin?: boolean;
-  /** What was read of the certificate before; it is parsed unless `hash` and `authority` are there. */
+  /** Cached properties of the certificate; it is parsed unless `hash` and `authority` are present. */
   readonly hash?: string;
   readonly authority?: string | null;
 };
@@ -20,7 +20,6 @@ export type TrustAnchor = {
 export type ChainVerdict =
   | {
       readonly trusted: true;
-      /** The leaf's public key. */
       readonly key: PublicJwk;
       /** SHA-256 of the anchor's DER, base64url. */
       readonly anchor: string;
@@ -28,28 +27,27 @@ export type ChainVerdict =
       readonly subject: string;
       /** SHA-256 of the leaf's DER, base64url. */
       readonly fingerprint: string;
-      /** Its subject alternative names that are hosts and addresses: `DNS:…` in lower case, `URI:…`. */
+      /** Subject alternative names of type DNS (`DNS:…`, lower case) and URI (`URI:…`). */
       readonly names: readonly string[];
-      /** That anchor's DER, standard base64. */
+      /** DER of the anchor, standard base64. */
       readonly anchorCertificate: string;
-      /** How many certificates of the chain stand below the anchor; none where the leaf itself is the anchor. */
+      /** Number of certificates of the chain below the anchor; 0 if the leaf itself is the anchor. */
       readonly below: number;
-      /** The leaf is trusted as it is: what it says that it is for was not judged. */
+      /** The leaf is pinned: its key usages were not checked. */
       readonly isPin?: true;
     }
   | { readonly trusted: false; readonly reason: RefusalReason; readonly detail: string };
 
-/** What a chain is validated for. */
 export type ChainProfile = {
-  /** What the leaf has signed: an extended key usage for other things refuses, on it and on those between. */
+  /** Purpose of the leaf's signature: an extended key usage for other purposes, on the leaf or an intermediate, is rejected. */
   readonly purpose: CertificatePurpose;
-  /** A self-signed leaf or an anchor inside the chain refuses. */
+  /** Rejects a self-signed leaf and an anchor inside the chain. */
   readonly haip?: boolean;
-  /** A key or a signature of the path by an algorithm that the ECCG has not agreed to refuses (ARF 3.0 OIA_03). */
+  /** Rejects a key or signature of the path whose algorithm the ECCG has not agreed to (ARF 3.0 OIA_03). */
   readonly agreedOnly?: boolean;
 };
 
-/** What an authority signed beside certificates. */
+/** An object that an authority signed and that is not a certificate: a CRL or an OCSP response. */
 export type IssuerSigned = { readonly toBeSigned: Buffer; readonly algorithm: SignatureAlgorithm; readonly signature: Buffer };
 
 /** Validates X.509 paths (RFC 5280 section 6.1, reduced as `domain/keys/certificate-profile.ts` documents). */
@@ -58,12 +56,12 @@ export abstract class Certificates {
   abstract verifyChain(chain: readonly string[], anchors: readonly TrustAnchor[], now: Date, profile: ChainProfile): ChainVerdict;
 
   /**
-   * Whether the issuer itself certified a key for OCSP answers, and both certificates are valid (RFC 6960 section 4.2.2.2).
+   * True if the issuer itself certified the key for OCSP responses, and both certificates are valid (RFC 6960 section 4.2.2.2).
    * @param responder DER, standard base64.
    * @param issuer DER, standard base64: a certificate of a valid path.
    */
   abstract isResponder(responder: string, issuer: string, now: Date): boolean;
 
-  /** @param issuer DER, standard base64: a certificate of a path that holds. */
+  /** @param issuer DER, standard base64: a certificate of a valid path. */
   abstract hasSigned(issuer: string, signed: IssuerSigned): boolean;
 }

@@ -1,20 +1,20 @@
 import type { MacKey, Macs } from '../../domain/audit/macs.ts';
 
 /**
- * Seals what must not be read from the database: personal data, secrets, local private keys. AES-256-GCM under a key derived from
- * `MASTER_SECRET`; `context` names the place (`table/column/tenant/id`), so a ciphertext moved elsewhere does not open.
+ * Encrypts values at rest: personal data, secrets, local private keys. AES-256-GCM under a key derived from `MASTER_SECRET`;
+ * `context` is the additional data (`table/column/tenant/id`), so a ciphertext that was moved elsewhere does not decrypt.
  */
 export abstract class Cipher {
-  /** Names of the keys it has, which tell nothing about them; the one that seals first. */
+  /** Ids of the master secrets, which reveal nothing about them. The first one encrypts. */
   abstract readonly keyIds: readonly [string, ...string[]];
   abstract seal(plaintext: string | Uint8Array, context: string): string;
-  /** @throws Error when the text was not sealed by us for exactly this place. There is no plaintext fallback. */
+  /** @throws Error when the text was not sealed by this service for this context. There is no plaintext fallback. */
   abstract open(sealed: string, context: string): Buffer;
   /**
-   * Codes over texts that must not be changed, under keys of their own for each `purpose`.
-   * @param former keys of secrets that are not listed any more; they only verify.
+   * Message authentication codes under separate keys for each `purpose`.
+   * @param retiredKeys keys of master secrets that are no longer configured; they only verify.
    */
-  abstract macs(purpose: string, former?: readonly MacKey[]): Macs;
-  /** The key for `purpose` of one of the secrets, 32 bytes. @param keyId one of `keyIds`. */
+  abstract macs(purpose: string, retiredKeys?: readonly MacKey[]): Macs;
+  /** The key for `purpose` of one master secret, 32 bytes. @param keyId one of `keyIds`. */
   abstract macKey(purpose: string, keyId: string): Buffer;
 }

@@ -1,4 +1,3 @@
-/** The present time. */
 export abstract class Clock {
   abstract now(): Date;
 }

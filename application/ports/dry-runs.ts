@@ -4,7 +4,7 @@ import type { Kms } from './kms.ts';
 import type { Secrets } from './secrets.ts';
 import type { Store } from './store.ts';
 
-/** A place where things are tried: an empty store, and keys and secrets that nobody keeps. */
+/** An isolated environment for a trial import: an empty store, and keys and secrets that are discarded. */
 export type DryRun = {
   readonly store: Store;
   readonly cipher: Cipher;
@@ -14,7 +14,7 @@ export type DryRun = {
   close(): Promise<void>;
 };
 
-/** Opens such places, which have the names of the KMS providers that there are. */
+/** Opens environments with the names of the configured KMS providers. */
 export abstract class DryRuns {
   abstract open(): Promise<DryRun>;
 }

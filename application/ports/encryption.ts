@@ -9,28 +9,28 @@ export type EncryptionKeyPair = {
   readonly d: string;
 };
 
-/** What a sender of HPKE sends: its encapsulated key, and what is encrypted with its tag. */
+/** An HPKE message: the encapsulated key, and the ciphertext with its tag. */
 export type HpkeMessage = { readonly enc: Uint8Array; readonly cipherText: Uint8Array };
 
 export type DecryptionOptions = {
-  /** Takes `zip: DEF` (RFC 7516 section 4.1.3) up to 1 MiB of plaintext; without it compression is refused. */
+  /** Accepts `zip: DEF` (RFC 7516 section 4.1.3) up to 1 MiB of plaintext; otherwise compression is rejected. */
   readonly inflate?: boolean;
 };
 
 /** Encrypts and decrypts messages (RFC 7516, RFC 7518 section 4.6: ECDH-ES on P-256, A128GCM and A256GCM). */
 export abstract class Encryption {
-  /** A fresh P-256 key; HAIP 1.0 section 5 wants one per request. */
+  /** A fresh P-256 key; HAIP 1.0 section 5 requires one per request. */
   abstract generate(): EncryptionKeyPair;
   /**
    * Decrypts a compact JWE addressed to `key` by `kid`.
-   * @returns the plaintext, or `undefined` when anything about the message is not as it must be: another
-   *   `kid`, `alg` or `enc`, a foreign or invalid `epk`, `zip`, `crit`, a nested JWS, a broken tag.
+   * @returns the plaintext, or `undefined` for an invalid message: another `kid`, `alg` or `enc`, a foreign or invalid `epk`, `zip`,
+   *   `crit`, a nested JWS, an invalid tag.
    */
   abstract decrypt(jwe: string, key: EncryptionKeyPair, options?: DecryptionOptions): Promise<string | undefined> | string | undefined;
   /**
-   * Opens a message of HPKE (RFC 9180, mode base, DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-128-GCM) that has no additional data.
-   * @param info what both sides know of the exchange.
-   * @returns the plaintext, or `undefined` when it is for another key, of another exchange, or broken.
+   * Decrypts an HPKE message (RFC 9180, mode base, DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-128-GCM) without additional data.
+   * @param info context that both sides share (RFC 9180 section 5.1).
+   * @returns the plaintext, or `undefined` for another key or context, and for an invalid message.
    */
   abstract openHpke(message: HpkeMessage, key: EncryptionKeyPair, info: Buffer): Promise<Buffer | undefined>;
   /**
@@ -43,13 +43,13 @@ export abstract class Encryption {
     options: {
       readonly enc: ContentEncryption;
       readonly zip?: Compression | undefined;
-      /** `cty`, for a message within the message (RFC 7519 section 5.2). */
+      /** `cty` of a nested message (RFC 7519 section 5.2). */
       readonly contentType?: string;
     },
   ): Promise<string>;
   /**
-   * The keys that credential requests to a tenant are encrypted to (OpenID4VCI 1.0 section 10), the same on every
-   * instance and after every start. The first is published; all of them decrypt.
+   * The keys that credential requests to a tenant are encrypted to (OpenID4VCI 1.0 section 10), the same in every
+   * process and after every start. The first is published; all of them decrypt.
    */
   abstract requestKeys(tenantId: TenantId): readonly EncryptionKeyPair[];
 }

@@ -1,7 +1,7 @@
 import type { SessionKind, SessionStatus } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 
-/** What other systems are told of a session. No personal data. */
+/** A session event for other systems. Contains no personal data. */
 export type SessionNotice = {
   readonly tenantId: TenantId;
   readonly sessionId: SessionId;
@@ -11,47 +11,47 @@ export type SessionNotice = {
   readonly at: Date;
 };
 
-/** What other systems are told of credentials that were revoked with their wallet. No personal data. */
+/** An event for other systems: credentials were revoked with their wallet. Contains no personal data. */
 export type RevocationNotice = {
   readonly tenantId: TenantId;
   readonly sessionId: SessionId;
-  /** Of the credentials of one request. */
+  /** The batch contains the credentials of one request. */
   readonly batchId: string;
   readonly credentialConfigurationId: string;
   readonly at: Date;
 };
 
-/** What other systems are told of a trust list that somebody has to look at. */
+/** An event for other systems: a trust list needs a decision by an operator. */
 export type HeldListNotice = {
   readonly tenantId: TenantId;
-  /** As `GET /trust/lists` knows it. */
+  /** Id as in `GET /trust/lists`. */
   readonly listId: string;
-  /** Its address, without what that may keep secret. */
+  /** Address of the list without the parts that may be secret. */
   readonly list: string;
   readonly reason: string;
-  /** Fingerprint of who signed what came, where a person decides about them. */
+  /** Fingerprint of the signer of the received list, if an operator has to decide about the signer. */
   readonly signer?: string;
-  /** Differs for each thing that came. */
+  /** Unique for each received list. */
   readonly key: string;
   readonly at: Date;
 };
 
-/** Hands events to other systems. */
+/** Publishes events to other systems. */
 export abstract class EventPublisher {
-  /** Whether it can be tried at present. */
+  /** False while the broker is unreachable. */
   abstract readonly isReady: boolean;
   /**
-   * @returns how many of them, counted from the first, others have for good; fewer than all when one was refused.
-   * @throws Error when that cannot be known.
+   * @returns the number of notices, counted from the first, that are delivered for good; fewer than all when one was rejected.
+   * @throws Error when the outcome is unknown.
    */
   abstract publish(notices: readonly SessionNotice[]): Promise<number>;
-  /** The same for one revocation. @returns false when a queue that wanted it did not take it. */
+  /** Publishes one revocation. @returns false when a bound queue rejected it. */
   abstract publishRevocation(notice: RevocationNotice): Promise<boolean>;
   /**
-   * @returns false when it was refused.
-   * @throws Error when it cannot be known whether others have it.
+   * @returns false when it was rejected.
+   * @throws Error when the outcome is unknown.
    */
-  abstract tellHeldList(notice: HeldListNotice): Promise<boolean>;
-  /** Calls `listener` each time it becomes ready. @returns how to stop listening. */
+  abstract publishHeldList(notice: HeldListNotice): Promise<boolean>;
+  /** Calls `listener` each time that the publisher becomes ready. @returns a function that ends the subscription. */
   abstract onReady(listener: () => void): () => void;
 }

@@ -1,16 +1,16 @@
-/** Ends for good what counts once and was handed out before, of all tenants. */
+/** Invalidates all single-use values and tokens that were issued before a restore of the database, for all tenants. */
 export type Fencing = {
-  /** Each may be run again, also from its beginning, and then does what is left. */
+  /** Each step is idempotent and may be run again from the beginning. */
   readonly steps: readonly FenceStep[];
-  /** The highest number of a trust list, also of those that are gone, and when the last one was made. */
+  /** The highest number of any trust list, also of removed ones, and when the newest version was created. */
   lastListRelease(): Promise<{ readonly number: number; readonly at: Date | undefined }>;
 };
 
 export type FenceStep = {
-  /** What it ends, for who waits. */
+  /** Name for the progress report. */
   readonly name: string;
-  /** @returns how many it ended; `place` is where to go on, undefined at the end. */
-  run(now: Date, limit: number, place?: FencePlace): Promise<{ done: number; place: FencePlace | undefined }>;
+  /** @returns how many rows it invalidated; `nextCursor` is undefined at the end. */
+  run(now: Date, limit: number, cursor?: FenceCursor): Promise<{ done: number; nextCursor: FenceCursor | undefined }>;
 };
 
-export type FencePlace = readonly [tenantId: string, id: string];
+export type FenceCursor = readonly [tenantId: string, id: string];

@@ -2,17 +2,16 @@ import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { IssuedBatch } from '../../domain/status-lists/status-list.ts';
 import type { FollowedList } from '../../domain/status-lists/wallet-status.ts';
 
-/** Credentials that follow an entry of a list. */
+/** A batch of credentials whose validity follows an entry of an external status list. */
 export type Follower = {
   readonly idx: number;
   readonly batchId: string;
   readonly sessionId: SessionId;
-  /** As it is on record. */
   readonly batch: IssuedBatch | undefined;
 };
 
-/** Credentials that were revoked with their wallet; their backend has yet to hear of it. */
-export type FallenBatch = {
+/** A batch that was revoked with its wallet and whose backend is to be notified. */
+export type WalletRevokedBatch = {
   readonly tenantId: TenantId;
   readonly batchId: string;
   readonly sessionId: SessionId;
@@ -20,38 +19,36 @@ export type FallenBatch = {
   readonly fellAt: Date;
 };
 
-/** Where a walk over all that follows has come to, by its key. */
-export type FollowedPlace = readonly [tenantId: string, listId: string, idx: number, batchId: string];
+/** Cursor of a pass over all followers. */
+export type FollowerCursor = readonly [tenantId: string, listId: string, idx: number, batchId: string];
 
-/** What jobs do with the credentials that follow the status of their wallets, of all tenants in bounded batches. */
+/** Jobs for credentials that follow the status of their wallets, over all tenants in bounded batches. */
 export type FollowedWallets = {
-  /** Lists that are to be compared by now, those that wait longest first. */
+  /** Lists that are due for comparison, those that wait longest first. */
   dueFollowedLists(now: Date, limit: number): Promise<readonly FollowedList[]>;
-  /** A list was compared, or could not be had for a `reason`. @param nextAt when it is due again. */
+  /** Records that a list was compared, or could not be fetched for a `reason`. @param nextAt time of the next comparison. */
   noteFollowedList(list: Pick<FollowedList, 'tenantId' | 'id'>, now: Date, nextAt: Date, reason?: string): Promise<void>;
-  /** What follows one of these entries, at most `limit`. */
   followers(list: Pick<FollowedList, 'tenantId' | 'id'>, indices: readonly number[], limit: number): Promise<readonly Follower[]>;
-  /** They follow nothing more, and their backends are to hear of it. */
-  fall(list: Pick<FollowedList, 'tenantId' | 'id'>, followers: readonly Follower[], now: Date): Promise<void>;
-  /** The oldest first. @param isTold those whose backends were told; else those whose backends are yet to be. */
-  fallenBatches(limit: number, isTold?: boolean): Promise<readonly FallenBatch[]>;
-  /** Its backend was told. */
-  toldOfFallen(batch: Pick<FallenBatch, 'tenantId' | 'batchId'>, now: Date): Promise<void>;
-  forgetFallen(batch: Pick<FallenBatch, 'tenantId' | 'batchId'>): Promise<void>;
+  /** Marks the batches of these followers as revoked with their wallet; their backends are to be notified. */
+  revokeFollowers(list: Pick<FollowedList, 'tenantId' | 'id'>, followers: readonly Follower[], now: Date): Promise<void>;
+  /** Oldest first. @param isNotified true for batches whose backends were notified; otherwise those whose backends are yet to be. */
+  walletRevokedBatches(limit: number, isNotified?: boolean): Promise<readonly WalletRevokedBatch[]>;
+  markWalletRevocationNotified(batch: Pick<WalletRevokedBatch, 'tenantId' | 'batchId'>, now: Date): Promise<void>;
+  forgetWalletRevoked(batch: Pick<WalletRevokedBatch, 'tenantId' | 'batchId'>): Promise<void>;
   /**
-   * Looks at some of all that follows, and lets go what has ended.
-   * @param place where to go on; a walk begins without one.
-   * @returns `place` undefined at the end of the walk.
+   * Visits a part of all followers and removes those that expired.
+   * @param cursor cursor; a pass begins without one.
+   * @returns `place` is undefined at the end of the pass.
    */
-  forgetEnded(
+  forgetEndedFollowers(
     now: Date,
     limit: number,
-    place?: FollowedPlace,
-  ): Promise<{ readonly gone: number; readonly place: FollowedPlace | undefined }>;
-  /** Lets go lists that nothing has followed for a while. */
+    cursor?: FollowerCursor,
+  ): Promise<{ readonly removed: number; readonly nextCursor: FollowerCursor | undefined }>;
+  /** Removes lists that have had no followers for a while. */
   forgetIdleLists(now: Date, limit: number): Promise<void>;
-  /** Of one tenant, those that fail first. */
+  /** Lists of one tenant, failing ones first. */
   followedLists(tenantId: TenantId, limit: number): Promise<readonly FollowedList[]>;
-  /** How many lists could not be had since then. */
+  /** Number of lists that could not be fetched since then. */
   failingLists(since: Date): Promise<number>;
 };

@@ -4,69 +4,68 @@ import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 
 export type { KeyHandle, SigningKey, StoredKey } from '../../domain/keys/signing-key.ts';
 
-/** A private key from outside: a JWK (RFC 7517, RFC 8037) or the DER of a PKCS#8 structure (RFC 5958). */
+/** An imported private key: a JWK (RFC 7517, RFC 8037) or the DER of a PKCS#8 structure (RFC 5958). */
 export type PrivateKeyMaterial = JsonObject | Uint8Array;
 
-/** What is signed: bytes, or a text of which the UTF-8 bytes count. */
+/** Data to sign: bytes, or a text that is signed as UTF-8. */
 export type ToSign = Uint8Array | string;
 
-/** A place where keys can be made, as the configuration names it. */
+/** A configured key store. */
 export type KeyProvider = {
   readonly name: string;
   /** `local`, `vault` or `pkcs11`. */
   readonly type: string;
-  /** Of all tenants for which nothing else is said. */
+  /** True for the provider of all tenants without one of their own. */
   readonly default: boolean;
-  /** Of the keys that it can make. */
   readonly algorithms: readonly SigningAlgorithm[];
 };
 
-/** Keeps private keys and signs with them. A private key may enter through `import`; none ever leaves. */
+/** Stores private keys and signs with them. A private key may enter through `import`; none ever leaves. */
 export abstract class Kms {
   /**
-   * Makes a key at the provider that `provider` names, or at the tenant's, else the default, provider.
-   * @returns the new key's handle and its public half as a JWK (RFC 7517).
-   * @throws Failure `invalid_input` when no provider has that name, or it has no such algorithm; `unavailable` when it
+   * Generates a key at the provider `provider`, otherwise at that of the tenant or the default provider.
+   * @returns the handle of the key and its public half as a JWK (RFC 7517).
+   * @throws Failure `invalid_input` for an unknown provider or an algorithm that it does not support; `unavailable` when it
    *   does not answer.
    */
   abstract generate(tenantId: string, algorithm: SigningAlgorithm, provider?: string): Promise<StoredKey>;
   /**
-   * Takes a key that was made elsewhere, at a provider chosen as in `generate`.
-   * @throws Failure as `generate`, and `invalid_input` when it is no signature key of this service or the provider takes
-   *   none.
+   * Imports an existing key into a provider chosen as in `generate`.
+   * @throws Failure as `generate`, and `invalid_input` when it is not a supported signing key or the provider does not import keys.
    */
   abstract import(tenantId: string, privateKey: PrivateKeyMaterial, provider?: string): Promise<StoredKey>;
   /**
-   * Takes a key over to another provider, where it is the same key. Only the key store of the service itself can hand one
-   * over; the copy there goes with the row that has it.
-   * @throws Failure as `import`, and `conflict` when the provider of the key does not let it go.
+   * Copies a key to another provider, where it remains the same key. Only keys in the local key store can be copied; the local copy is
+   * removed with the row that refers to it.
+   * @throws Failure as `import`, and `conflict` when the provider of the key does not export it.
    */
-  abstract takeOver(key: SigningKey, provider: string): Promise<StoredKey>;
+  abstract copyToProvider(key: SigningKey, provider: string): Promise<StoredKey>;
   /**
-   * Signs `data` (hashing included, as the algorithm says). Local keys answer synchronously.
+   * Signs `data`, including the hash of the algorithm. Local keys answer synchronously.
    * @returns the raw signature: `r || s` for ECDSA (RFC 7518 section 3.4), never DER.
    * @throws Failure `unavailable` when the provider of the key is not configured or does not answer.
    */
   abstract sign(key: SigningKey, data: ToSign): Uint8Array | Promise<Uint8Array>;
   /**
-   * Signs all of `datas` with one key: one round trip where the provider is far away. All are signed, or none.
+   * Signs all `datas` with one key, with a single round trip to a remote provider. Either all are signed or none.
    * @returns the signatures in the order of `datas`. @throws Failure as `sign`.
    */
   abstract signMany(key: SigningKey, datas: readonly ToSign[]): readonly Uint8Array[] | Promise<readonly Uint8Array[]>;
   /**
-   * For what cannot be taken back if the signature then fails. Asks nobody: it tells what is known.
-   * @throws Failure `unavailable` when the provider of the key is known not to work at present.
+   * Called before an irreversible step that a failed signature would leave incomplete. Uses the last known state of the provider
+   * and makes no call.
+   * @throws Failure `unavailable` when the provider of the key is known to be down.
    */
   abstract assertReady(key: SigningKey): void;
   /**
-   * Destroys a key that nothing rests on any more. One that is gone already is no failure.
+   * Destroys an unused key. A key that is already gone is not an error.
    * @throws Failure as `sign`.
    */
   abstract remove(key: SigningKey): Promise<void>;
-  /** The configured providers, the default first. @param tenantId only those at which this tenant may have keys made. */
+  /** The configured providers, the default first. @param tenantId only providers that this tenant may use. */
   abstract providers(tenantId?: string): readonly KeyProvider[];
-  /** Where the next key of a tenant is made unless something else is said: as configured, else the default provider. */
+  /** The provider for new keys of a tenant: as configured, otherwise the default. */
   abstract providerOf(tenantId: string): string;
-  /** Resolves when the provider answers. @throws Error that says for the operator why it does not. */
+  /** Resolves when the provider answers. @throws Error that gives the operator the reason otherwise. */
   abstract assertReachable(provider: string): Promise<void>;
 }

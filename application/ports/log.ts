@@ -1,6 +1,6 @@
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-/** What lines are about, as far as it is known. */
+/** Fields that all log lines of one request share. */
 export type LogContext = Record<string, LogFields[string]>;
 
 /** Structured log. Fields are names, numbers and ids; never a secret, a token or a claim. */
@@ -9,11 +9,11 @@ export abstract class Log {
   abstract warn(message: string, fields?: LogFields): void;
   abstract error(message: string, fields?: LogFields, cause?: unknown): void;
 
-  /** Runs what belongs together, such as the answer to a request: every line of it has `about` as it is by then. */
-  within<T>(_about: LogContext, work: () => T): T {
+  /** Runs the work of one request: every log line in it has the fields of `about` at that time. */
+  within<T>(_context: LogContext, work: () => T): T {
     return work();
   }
 
-  /** Adds to what the lines of the work under way are about; nothing outside of `within`. */
+  /** Adds fields to the context of the current `within`; does nothing outside of one. */
   note(_fields: LogFields): void {}
 }

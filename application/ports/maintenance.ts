@@ -1,100 +1,98 @@
-import type { RetiredKey } from '../../domain/keys/kept-keys.ts';
+import type { RetiredKey } from '../../domain/keys/retired-keys.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { EventLog } from './event-log.ts';
 import type { FollowedWallets } from './followed-wallets.ts';
 import type { IssuedSubjects } from './issued-subjects.ts';
-import type { KeptTrustListJobs } from './kept-trust-lists.ts';
 import type { ListFill } from './metrics.ts';
 import type { PendingDeliveries } from './pending-deliveries.ts';
+import type { StoredTrustListJobs } from './stored-trust-lists.ts';
 
 export type EndingTrustList = { readonly tenantId: TenantId; readonly id: string; readonly nextUpdate: Date };
 
-/** Where a pass over what is sealed has come to. */
-export type ResealPlace = {
+/** Cursor of a pass over all sealed columns. */
+export type ResealCursor = {
   readonly column: number;
-  /** The last row that was looked at, by its key. */
+  /** Key of the last visited row. */
   readonly key?: readonly (string | number)[];
 };
 
 export type SessionKey = { readonly tenantId: TenantId; readonly id: SessionId };
-/** A place in the order of expiry: a time in milliseconds, and what tells sessions of the same time apart in this database. */
-export type ExpiryPlace = readonly [milliseconds: number, ...(string | number)[]];
+/** Cursor in expiry order: a time in milliseconds, and values that distinguish sessions of the same time in this database. */
+export type ExpiryCursor = readonly [milliseconds: number, ...(string | number)[]];
 
 /** A removed tenant whose data is being removed. */
 export type TenantRemoval = { readonly tenantId: TenantId; readonly since: Date; readonly removedRows: number };
 
-/** How a tenant keeps its sessions. */
 export type CleanUpTenant = {
   readonly id: TenantId;
   readonly mode: string;
-  /** Sessions that were created until then are due. */
+  /** Sessions that were created up to this time are due. */
   readonly until: Date;
-  /** The newest of these. */
+  /** Creation time of the newest due session. */
   readonly newest: Date;
 };
-/** A tenant whose due sessions were visited; `leftFrom` is when the first of those was created that had to be left for now. */
+/** A tenant whose due sessions were visited; `leftFrom` is the creation time of the first one that had to be kept for now. */
 export type CleanedUpTenant = CleanUpTenant & { readonly leftFrom?: Date };
-/** Where a walk over the due sessions of all tenants goes on. */
-export type CleanUpPlace = {
-  /** Listed tenants that are to be walked, the first of them from `after` on. */
+/** Cursor of a pass over the due sessions of all tenants. */
+export type CleanUpCursor = {
+  /** Tenants that are still to be visited, the first of them from `after` on. */
   readonly tenants: readonly CleanUpTenant[];
   readonly after?: { readonly createdAt: number; readonly id: string };
   readonly leftFrom?: Date;
-  /** The last tenant that was listed; undefined when all were. */
+  /** The last tenant that was listed; undefined after the last one. */
   readonly lastListed?: string;
 };
 
 /** A text that changes with each change of the tenant's configuration, also when another tenant gets the same id. */
 export type TenantVersion = { readonly id: TenantId; readonly version: string };
 export type TenantVersions = {
-  /** Stands for all of them together. */
+  /** Version of all tenants together. */
   readonly state: string;
   readonly versions: readonly TenantVersion[];
 };
 
-type Parts = EventLog & FollowedWallets & IssuedSubjects & KeptTrustListJobs & PendingDeliveries;
+type MaintenanceGroups = EventLog & FollowedWallets & IssuedSubjects & StoredTrustListJobs & PendingDeliveries;
 
 /**
- * What jobs do. `now` comes from `time`, since it decides about what cannot be taken back; it is a parameter so that many
- * parts of one run have the same, and tests their own.
+ * Database work of jobs. `now` is the result of `time`, since it decides about irreversible steps; it is a parameter so that the
+ * steps of one run share it and tests can set it.
  */
-export type Maintenance = Parts & {
+export type Maintenance = MaintenanceGroups & {
   /**
-   * The time of the database, which all processes share: none of them, when its clock is wrong, forgets or removes what
-   * others still need, or keeps a lease for hours.
+   * The time of the database, which all processes share: a process with a wrong clock must not remove rows that others
+   * need, or hold a lease for hours.
    */
   time(): Promise<Date>;
-  /** Whether `time` leaves out, for some minutes yet, what passed while the service did not run. */
+  /** True while `time` excludes, for some minutes after a start, the time during which the service did not run. */
   isCatchingUp(): Promise<boolean>;
   /**
-   * Visits the next sessions in the order of their expiry and marks those whose time is over as expired; those with a response
-   * only when no client has decided about them for an hour, and none whose outcome is being delivered to a backend.
-   * @param limit the most sessions that are visited.
-   * @param range where the visit begins, and the latest expiry; all up to `now` unless stated.
-   * @returns `overdue`: open sessions with a response whose time is over for less than an hour; `next`: where the next visit
-   *   begins, undefined at the end.
+   * Visits the next sessions in expiry order and marks expired ones; those with a response only when no client has decided about
+   * them for an hour, and none whose outcome is being delivered to a backend.
+   * @param limit maximum number of visited sessions.
+   * @param range begin of the visit and latest expiry; all up to `now` by default.
+   * @returns `overdue`: open sessions with a response that expired less than an hour ago; `next`: cursor of the next visit,
+   *   undefined at the end.
    */
   expireSessions(
     now: Date,
     limit: number,
-    range?: { readonly after?: ExpiryPlace; readonly until?: Date },
-  ): Promise<{ readonly expired: readonly SessionKey[]; readonly overdue: readonly SessionKey[]; readonly next: ExpiryPlace | undefined }>;
-  /** Forgets used values, grants and authorizations that could not be used any more. @returns how many rows went. */
+    range?: { readonly after?: ExpiryCursor; readonly until?: Date },
+  ): Promise<{ readonly expired: readonly SessionKey[]; readonly overdue: readonly SessionKey[]; readonly next: ExpiryCursor | undefined }>;
+  /** Removes expired consumed values, grants and authorizations. @returns the number of removed rows. */
   forgetExpired(now: Date, limit: number): Promise<number>;
   /**
-   * Parts with the data of sessions that their tenant keeps no longer: `ttlSeconds` of its configuration after they
-   * were made, once they have ended or expired. `full` removes the session with its grants and events; `anonymize`
-   * keeps the row without request and outcome, and its events; the one who remembers the request can do nothing with it
-   * either, since the session has expired at `now` at the latest. What was issued stays on record either way, so that
-   * a credential can be revoked as long as it lives. A session with a deferred transaction that is neither over nor
-   * handed out stays as it is; of one whose credentials a wallet may renew stays what that needs, hidden where
-   * sessions are removed in full, until the grant ends. The oldest of a tenant come first.
-   * @param limit the most sessions that are visited.
-   * @param options `ttlSeconds` of tenants that configured none, which remove in full; `startOf` where the walk of a tenant
-   *   begins, at the oldest session unless stated.
-   * @param place `next` of the call before.
-   * @returns how many sessions were removed and anonymized; `unsent` where events went that were to be handed on and were not
-   *   yet; `next` where the walk goes on, absent at its end; with `startOf` the tenants whose walk is over.
+   * Removes the data of sessions after their retention time: `ttlSeconds` of the tenant's configuration after their creation, once they
+   * have ended or expired. `full` removes the session with its grants and events; `anonymize` keeps the row without request and outcome,
+   * and its events. A holder of the request cannot use it afterwards, since the session has expired at `now` at the latest. The record of
+   * issued credentials remains in both modes, so that a credential can be revoked as long as it is valid. A session with a deferred
+   * transaction that is neither over nor issued remains unchanged. For a session whose credentials a wallet may refresh, the
+   * required data remain until the grant ends, hidden where sessions are removed in full. The oldest sessions of a tenant come first.
+   * @param limit maximum number of visited sessions.
+   * @param options `ttlSeconds` of tenants that configured none, which remove in full; `startOf` gives the begin of the pass of a tenant,
+   *   by default its oldest session.
+   * @param cursor `next` of the previous call.
+   * @returns the number of removed and of anonymized sessions; `unsent` is the number of removed events that were not relayed yet;
+   *   `next` is the cursor, absent at the end; with `startOf` also the tenants whose pass is over.
    */
   cleanUpSessions(
     now: Date,
@@ -103,77 +101,77 @@ export type Maintenance = Parts & {
       readonly ttlSeconds: number;
       readonly startOf?: (tenant: CleanUpTenant) => Date | undefined;
     },
-    place?: CleanUpPlace,
+    cursor?: CleanUpCursor,
   ): Promise<{
     readonly removed: number;
     readonly anonymized: number;
     readonly unsent?: number;
-    readonly next?: CleanUpPlace;
+    readonly next?: CleanUpCursor;
     readonly walked?: readonly CleanedUpTenant[];
   }>;
-  /** Marks deferred transactions whose time is over, and erases their credentials. @returns how many, at most `limit`. */
+  /** Marks expired deferred transactions and erases their credentials. @returns the number, at most `limit`. */
   expireDeferred(now: Date, limit: number): Promise<number>;
-  /** Tenants whose time is over, at most `limit`. */
+  /** Tenants past their end date, at most `limit`. */
   endedTenants(now: Date, limit: number): Promise<readonly TenantId[]>;
   /**
-   * Removes what is left of removed tenants. A tenant of the same id can be made when there is little left.
-   * @returns how many rows went, at most `limit`.
+   * Removes remaining rows of removed tenants. A tenant with the same id can be created when few rows remain.
+   * @returns the number of removed rows, at most `limit`.
    */
-  removeRemains(now: Date, limit: number): Promise<number>;
-  /** Removed tenants of which something is left. */
+  removeRemainingRows(now: Date, limit: number): Promise<number>;
+  /** Removed tenants with remaining rows. */
   tenantRemovals(): Promise<readonly TenantRemoval[]>;
   /**
-   * Keys at providers that no key chain has any more, those that wait longest first.
-   * @param owner only keys of this tenant, which may be gone.
+   * Keys at providers that no key chain uses any more, those that wait longest first.
+   * @param owner only keys of this tenant, which may have been removed.
    */
   retiredKeys(limit: number, owner?: string): Promise<readonly RetiredKey[]>;
-  /** The key is gone at its provider. */
+  /** Removes the record of a key that was destroyed at its provider. */
   forgetRetiredKey(key: RetiredKey): Promise<void>;
-  /** It could not be destroyed: others come first next time. */
+  /** Postpones a key that could not be destroyed, so that other keys come first. */
   postponeRetiredKey(key: RetiredKey): Promise<void>;
-  /** How many texts are sealed under a former master secret at this moment. */
+  /** Number of texts that are currently sealed under a former master secret. */
   pendingReseals(): Promise<number>;
   /**
-   * Seals a few rows under the present secret, each by itself and only if nobody has written it meanwhile.
-   * @param place where to go on; a pass over everything begins without one.
-   * @returns `place` undefined at the end of the pass.
+   * Seals a few rows under the current secret, each in its own statement and only if it was not written meanwhile.
+   * @param cursor cursor; a pass over everything begins without one.
+   * @returns `place` is undefined at the end of the pass.
    */
-  reseal(limit: number, place?: ResealPlace): Promise<{ readonly done: number; readonly place: ResealPlace | undefined }>;
+  reseal(limit: number, cursor?: ResealCursor): Promise<{ readonly done: number; readonly nextCursor: ResealCursor | undefined }>;
   /**
-   * Says that this process seals under its first secret, which is needed from now on, whatever was noted of it. Called
-   * again and again, so that `endReseal` is found out to have come too early.
+   * Records that this process seals under its first secret, which is therefore needed again. Called periodically, so that a premature
+   * `endReseal` is detected.
    */
   keepSealing(): Promise<void>;
   /** Secrets under which nothing is sealed any more, by the ids of the cipher. */
   resealedKeys(): Promise<readonly string[]>;
   /**
-   * Notes that nothing is sealed under the former secrets any more. What they chained of the audit log stays verifiable.
-   * @returns how many of them need not be listed from now on.
+   * Records that nothing is sealed under the former secrets any more. Audit log entries that they authenticated stay verifiable.
+   * @returns the number of secrets that need not be configured any more.
    */
   endReseal(now: Date): Promise<number>;
-  /** Erases secrets of clients that nobody picked up in time. @returns how many. */
+  /** Erases client secrets that were not picked up in time. @returns the number. */
   forgetPickUps(now: Date, limit: number): Promise<number>;
-  /** Trust lists that end at `until` at the latest, of all tenants, the first to end first; `after` pages on. */
+  /** Trust lists of all tenants that expire at `until` at the latest, earliest first; `after` is the cursor. */
   endingTrustLists(until: Date, limit: number, after?: EndingTrustList): Promise<EndingTrustList[]>;
   /**
-   * All tenants in the order of their ids, each with a text that changes with its configuration.
-   * @param state as it was answered before. @returns undefined while nothing changed since.
+   * All tenants by id, each with the version of its configuration.
+   * @param state of the previous answer. @returns undefined if nothing changed since.
    */
   tenantVersions(state?: string): Promise<TenantVersions | undefined>;
-  /** What all status lists come to: one row for some hundred thousand credentials is read. */
+  /** Fill level of all status lists. It reads one row for some hundred thousand credentials. */
   listFill(): Promise<ListFill>;
-  /** Tenants whose audit log begins before this time, in the order of their ids, those behind `after`. */
+  /** Tenants whose audit log begins before this time, by id, those after `after`. */
   oldAuditLogs(before: Date, limit: number, after?: TenantId): Promise<readonly TenantId[]>;
   /**
-   * Removes the entries of a tenant's audit log up to and with this one that are from before `before`: a tenant of the same id that
-   * was made meanwhile has a younger log. @returns how many there were.
+   * Removes the audit log entries of a tenant up to and including this one that are older than `before`: a tenant of the same id that
+   * was created meanwhile has a younger log. @returns the number of removed entries.
    */
   removeAuditEntries(tenantId: TenantId, upTo: number, before: Date): Promise<number>;
-  /** Updates the planner statistics of tables that grew. A table whose update fails does not keep the other tables from theirs. */
+  /** Updates the planner statistics of tables that grew. The failure of one table does not affect the others. */
   refreshStatistics(): Promise<{
     readonly refreshed: readonly string[];
     readonly failures: readonly { readonly table: string; readonly error: unknown }[];
   }>;
-  /** One conditional update: true for the one instance that may run the job now. */
+  /** One conditional update: true for the one process that may run the job now. */
   tryLease(name: string, holder: string, now: Date, ttlSeconds: number): Promise<boolean>;
 };

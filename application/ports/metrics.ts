@@ -3,7 +3,7 @@ import type { SessionFailureCode } from '../../domain/shared/session-failure.ts'
 import type { RemoteFault } from './remote.ts';
 import type { WebhookFault } from './webhooks.ts';
 
-/** Of an answered request. `route` is the pattern of the route, never the address. */
+/** Measurement of an answered request. `route` is the pattern of the route, never the address. */
 export type RequestMeasure = { readonly method: string; readonly route: string; readonly status: number; readonly seconds: number };
 
 export type SessionMeasure = {
@@ -14,19 +14,18 @@ export type SessionMeasure = {
   readonly code?: SessionFailureCode | undefined;
 };
 
-/** Something that ends at a date, and with it something that wallets rely on. */
-export type Ending = {
+/** An expiry date that wallets depend on. */
+export type ExpiryDate = {
   readonly kind: 'certificate' | 'authority' | 'trust-list' | 'registration';
   readonly tenantId: string;
   readonly id: string;
   readonly endsAt: Date;
 };
 
-/** What all status lists come to. */
 export type ListFill = { readonly lists: number; readonly used: number; readonly capacity: number };
 
-/** What is looked at when somebody asks; each is a few numbers that are at hand. */
-export const WATCHED = {
+/** Gauges that are read at each scrape; each is a few numbers in memory. */
+export const GAUGES = {
   database_connections: ['state', 'Connections to PostgreSQL: in use, idle, and requests that wait for one'],
   database_connections_limit: [undefined, 'DATABASE_POOL of this process'],
   http_connections: [undefined, 'Connections of callers that are open'],
@@ -41,28 +40,28 @@ export const WATCHED = {
   heap_limit_bytes: [undefined, 'Bytes that the heap of this process may have'],
   draining: [undefined, '1 in the last seconds of a process, else 0'],
 } as const satisfies Record<string, readonly [label: string | undefined, help: string]>;
-export type Watched = keyof typeof WATCHED;
+export type Watched = keyof typeof GAUGES;
 
 /**
- * What an operator sees in numbers. There is none where nobody looks: who measures asks for it first. Values of labels are
- * names from closed lists; nothing that callers choose, and nothing of persons.
+ * Metrics for operators. Code that measures asks for it as an optional port, since metrics may be switched off. Label values come from
+ * closed lists: nothing that callers choose, and no personal data.
  */
 export abstract class Metrics {
   abstract request(request: RequestMeasure): void;
   abstract session(session: SessionMeasure): void;
-  /** Something was not opened, since the open sessions of its tenant have reached their quota. */
+  /** A session was rejected because the open sessions of its tenant reached their quota. */
   abstract sessionRefused(tenantId: string): void;
   abstract webhook(outcome: WebhookFault | 'delivered' | 'failed', seconds: number): void;
   abstract signatures(provider: string, outcome: 'signed' | 'failed', count: number, seconds: number): void;
   abstract outgoing(outcome: RemoteFault | 'answered' | 'failed', seconds: number): void;
   abstract job(name: string, outcome: 'done' | 'failed', seconds: number): void;
-  /** A part of the health answer. */
+  /** A component of the health answer. */
   abstract health(part: string, isUp: boolean): void;
-  /** In place of all that was told before. Without anything new for a while nothing is told. */
-  abstract endings(all: readonly Ending[]): void;
+  /** Replaces all reported expiry dates. They are dropped if no update follows for a while. */
+  abstract endings(dates: readonly ExpiryDate[]): void;
   abstract listFill(fill: ListFill): void;
-  /** @param waiting removed tenants of which something is left. @param removedRows rows of them that went since the last call. */
+  /** @param waiting removed tenants with remaining rows. @param removedRows rows of them that were removed since the last call. */
   abstract tenantRemovals(waiting: number, removedRows: number): void;
-  /** @param read values by that of the label; one under the empty word where there is no label. */
-  abstract watch(what: Watched, read: () => Readonly<Record<string, number>>): void;
+  /** @param read returns values by label value; the key is the empty string for a gauge without label. */
+  abstract observeGauge(gauge: Watched, read: () => Readonly<Record<string, number>>): void;
 }

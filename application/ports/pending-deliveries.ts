@@ -1,19 +1,19 @@
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 
-/** A delivery whose process did not say what came of it. */
+/** A delivery whose process did not report an outcome. */
 export type PendingDelivery = {
   readonly tenantId: TenantId;
   readonly sessionId: SessionId;
   readonly id: string;
-  /** Since when somebody else may make it. */
+  /** Time from which another process may retry it. */
   readonly dueAt: Date;
 };
 
-/** What jobs do about deliveries that nobody finished. Each finds the delivery as it was read, or does nothing. */
+/** Jobs for unfinished deliveries. Each call applies only if the delivery is as it was read. */
 export type PendingDeliveries = {
-  /** Those that wait longest first. @param ofEach tenant at most. */
-  dueDeliveries(now: Date, limit: number, ofEach: number): Promise<readonly PendingDelivery[]>;
-  /** There is nothing to be made of it any more. */
+  /** Those that wait longest first. @param perTenant maximum per tenant. */
+  dueDeliveries(now: Date, limit: number, perTenant: number): Promise<readonly PendingDelivery[]>;
+  /** Removes a delivery that needs no further attempt. */
   forgetDelivery(delivery: PendingDelivery): Promise<void>;
-  postponeDelivery(delivery: PendingDelivery, until: Date): Promise<void>;
+  postponeDelivery(delivery: PendingDelivery, dueAt: Date): Promise<void>;
 };

@@ -1,12 +1,12 @@
-/** Something that can be down. Each adapter that can fail has one; `GET /health` runs them all. */
+/** A dependency that can be down. Each adapter that can fail has one; `GET /health` runs all of them. */
 export type Probe = {
-  /** How the health answer calls it, for example `database`. */
+  /** Name in the health answer, for example `database`. */
   readonly name: string;
-  /** Others go on without it: the service is degraded, and not down. */
+  /** The service works without it: it is degraded, not down. */
   readonly isPartial?: true;
-  /** An answer counts so long, whatever it was: for what costs the one who is asked more than a look. */
+  /** Time for which a result is cached, for checks that are expensive for the dependency. */
   readonly restMs?: number;
-  /** Calls back when the answer that rests may be another one by now. */
+  /** Registers a callback that runs when the cached result may be out of date. */
   onChange?(changed: () => void): void;
   /** Resolves when it works; throws, or never resolves, when it does not. */
   check(): Promise<void>;

@@ -8,23 +8,23 @@ import type { RegistrarConfigurationBody } from '../../domain/registrar/registra
 import type { CompleteRegistrationBody } from '../../domain/registrar/registration-certificate-request.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 
-/** Why a registrar did not do what it was asked. */
+/** Reasons why a registrar did not carry out a request. */
 export type RegistrarFault =
-  /** The OpenID provider refuses the account or the client. */
+  /** The OpenID provider rejects the account or the client. */
   | 'login_refused'
-  /** The address of the OpenID provider leads to none that can be used. */
+  /** The configured address is not that of a usable OpenID provider. */
   | 'bad_provider'
-  /** The registrar refuses what was asked, or our account asked it. */
+  /** The registrar rejects the request or the account. */
   | 'refused'
-  /** Something answers that is no registrar. */
+  /** The answer is not that of a registrar. */
   | 'bad_answer'
-  /** Nobody answers, or says that it cannot at present. */
+  /** The registrar does not answer, or answers that it is unavailable. */
   | 'unavailable';
 
 export class RegistrarError extends Error {
   readonly fault: RegistrarFault;
 
-  /** @param message for the operator. Never a secret, a token or text that the other side wrote. */
+  /** @param message for the operator. Never contains a secret, a token or text of the registrar. */
   constructor(fault: RegistrarFault, message: string, options: { readonly cause?: unknown } = {}) {
     super(message, options);
     this.name = 'RegistrarError';
@@ -32,16 +32,17 @@ export class RegistrarError extends Error {
   }
 }
 
-/** Whose account is used. No login is shared by two tenants, not even by those with equal settings. */
+/** An account at a registrar. Tenants never share a login, not even with equal settings. */
 export type RegistrarAccount = { readonly tenantId: TenantId; readonly configuration: RegistrarConfigurationBody };
 
 /**
- * The registrar of a tenant, which says who may ask wallets for what. Logs in by itself and keeps the login until shortly before it ends.
+ * The registrar of a tenant, which registers relying parties and what they may request. Logs in on demand and caches the login
+ * until shortly before it expires.
  *
  * Each call throws RegistrarError.
  */
 export abstract class Registrar {
-  /** Logs in anew, whatever is remembered: whether these settings are good. */
+  /** Logs in without the cache, to test the settings. */
   abstract logIn(account: RegistrarAccount): Promise<void>;
   abstract relyingParties(account: RegistrarAccount): Promise<readonly RelyingParty[]>;
   abstract issueAccessCertificate(account: RegistrarAccount, request: AccessCertificateRequest): Promise<IssuedAccessCertificate>;

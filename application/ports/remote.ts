@@ -6,14 +6,14 @@ export type RemoteResponse = {
 };
 
 /**
- * Why a call brought no answer. `refused_address`: the guard let nothing leave the machine. `busy`: this service has too many calls under
- * way, which says nothing of the target. `redirected`: the answer is elsewhere, and the call does not follow there, or not so far.
+ * Reasons why a call got no answer. `refused_address`: the outbound guard blocked the call. `busy`: too many calls of this service are
+ * under way, which says nothing about the target. `redirected`: the call does not follow redirects, or not so many.
  */
 export type RemoteFault = 'refused_address' | 'timeout' | 'too_large' | 'unreachable' | 'redirected' | 'busy';
 
 export class RemoteError extends Error {
   readonly fault: RemoteFault;
-  /** Why it is unreachable: DNS, connection, or TLS with its reason, in words without addresses and names. */
+  /** Cause of `unreachable`: DNS, connection, or TLS with its reason, without addresses and names. */
   readonly detail: string | undefined;
 
   constructor(fault: RemoteFault, message: string, options: { cause?: unknown; detail?: string | undefined } = {}) {
@@ -24,13 +24,12 @@ export class RemoteError extends Error {
     this.detail = detail;
   }
 
-  /** The fault with its detail, for reports and logs. */
   get reason(): string {
     return this.detail === undefined ? this.fault : `${this.fault} (${this.detail})`;
   }
 }
 
-/** The detail of the call that failed at the root of an error; undefined where none did, or nothing more is known. */
+/** Detail of the RemoteError in the cause chain of an error; undefined if there is none, or it has no detail. */
 export function remoteDetailOf(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof RemoteError) return cause.detail;
@@ -39,13 +38,13 @@ export function remoteDetailOf(error: unknown): string | undefined {
 }
 
 /**
- * The one way out of the service. Only `https` to public addresses, unless `OUTBOUND_ALLOW` lists the host or
- * network, also where a redirect leads; bounded in time and size.
+ * The only outbound HTTP client of the service. It calls only `https` at public addresses, unless `OUTBOUND_ALLOW` lists the host or
+ * network, also after redirects; time and size are bounded.
  */
 export abstract class Remote {
   /**
-   * Whether a call of this address is refused for sure. Nothing is looked up: a name may turn out to lead to an address that is refused.
-   * @param tenantId whose call it would be; none for the service itself.
+   * True if a call of this address is certainly refused. No DNS look-up: a name may still resolve to an address that is refused.
+   * @param tenantId tenant of the call; undefined for the service itself.
    */
   abstract refuses(url: string, tenantId: string | undefined): boolean;
 
@@ -53,20 +52,20 @@ export abstract class Remote {
   abstract request(
     url: string,
     options: {
-      /** For whom: calls, connections and bytes are shared out between tenants. None for the service itself. */
+      /** Calls, connections and bytes are shared out between tenants. Undefined for the service itself. */
       readonly tenantId: string | undefined;
       readonly method: 'GET' | 'POST';
       readonly headers?: Readonly<Record<string, string>>;
       readonly body?: string;
       readonly timeoutMs: number;
       readonly maxBytes: number;
-      /** Whether what comes with a status from 400 on is read; without it the body is empty then. */
+      /** Reads the body of answers with a status from 400 on, which is empty otherwise. */
       readonly readsErrors?: boolean;
-      /** Whether what comes is signed, and verified by the caller: then http to public addresses will do, on its own port. */
+      /** The content is signed and the caller verifies it: http to public addresses on the default port is allowed. */
       readonly isSigned?: boolean;
       /**
-       * Whether up to three redirects of a GET are followed, within the same time. Each address is judged as the first one
-       * was, https is not left, and nothing is sent on but what is accepted.
+       * Follows up to three redirects of a GET within the same time. Each address is checked like the first one,
+       * https is not left, and only `accept` is sent on.
        */
       readonly followsRedirects?: boolean;
     },

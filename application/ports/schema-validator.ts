@@ -6,14 +6,14 @@ export type SchemaFault = {
   readonly message: string;
 };
 
-/** A compiled JSON Schema. @returns no fault for a valid document. Messages never repeat a value. */
+/** A compiled JSON Schema. @returns an empty list for a valid document. Messages never repeat a value. */
 export type CompiledSchema = (document: JsonObject) => readonly SchemaFault[];
 
 /** JSON Schema 2020-12. */
 export abstract class SchemaValidator {
   /**
-   * Before a schema is stored, without compiling it: what is too large holds everybody up while it is compiled.
-   * @throws Failure `invalid_input` that says what there is too much of.
+   * Checks the size of a schema before it is stored, without compiling it: compiling a large schema blocks the event loop.
+   * @throws Failure `invalid_input` that names the limit that is exceeded.
    */
   abstract assertSize(schema: JsonObject): void;
 

@@ -1,13 +1,12 @@
 import type { SessionKind, SessionOutcome, SessionStatus } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 
-/** Of the sessions that were made last. */
 export type CountQuery = {
   readonly kinds: readonly SessionKind[];
   readonly since: Date;
-  /** As of when an open session has expired. */
+  /** Reference time for the expiry of open sessions. */
   readonly now: Date;
-  /** Sessions that are read at most, the newest ones, of whatever kind: those of one kind may be rare among many others. */
+  /** Maximum number of sessions that are read, newest first and of any kind: sessions of one kind may be rare among others. */
   readonly limit: number;
 };
 
@@ -15,27 +14,26 @@ export type SessionCount = {
   readonly kind: SessionKind;
   readonly status: SessionStatus;
   readonly count: number;
-  /** When the oldest of them was made. */
+  /** Creation time of the oldest of them. */
   readonly oldest: Date;
 };
 
 export type CountedSessions = {
   readonly counts: readonly SessionCount[];
-  /** When the oldest that was read was made, of whatever kind; undefined where all since then were read. */
+  /** Creation time of the oldest session that was read, of any kind; undefined if all since then were read. */
   readonly from?: Date;
 };
 
-/** What came of the sessions that were made last, the newest first; of those of which something is on record. */
+/** A query for the recorded outcomes of the most recent sessions, newest first. */
 export type OutcomeQuery = {
   readonly kinds: readonly SessionKind[];
   readonly since: Date;
-  /** Only of those that failed. */
   readonly failed: boolean;
   readonly limit: number;
   readonly after?: { readonly createdAt: Date; readonly id: string };
 };
 
-/** How the sessions of one tenant went. */
+/** Outcome statistics of the sessions of one tenant. */
 export type SessionRateReads = {
   sessionCounts(query: CountQuery): Promise<CountedSessions>;
   sessionOutcomes(query: OutcomeQuery): Promise<{ readonly id: SessionId; readonly createdAt: Date; readonly outcome: SessionOutcome }[]>;

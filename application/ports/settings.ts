@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 
-/** Which build of the service runs. */
+/** The build of the running service. */
 export type Release = {
   /** Release number, such as `0.2.0`. */
   readonly version: string;
@@ -8,25 +8,25 @@ export type Release = {
   readonly commit: string | null;
 };
 
-/** What use cases must know of the configuration. Read once at the start, frozen. */
+/** Settings that use cases need. Read once at the start and frozen. */
 export abstract class ServiceSettings {
   /** Public address without a trailing slash. Every published address begins with it. */
   abstract readonly publicUrl: string;
   abstract readonly release: Release;
   abstract readonly sessionTtlSeconds: number;
   abstract readonly statusDefaults: { readonly capacity: number; readonly bits: 1 | 2 | 4 | 8; readonly ttl: number };
-  /** Days that entries of tenants' audit logs are kept; undefined for as long as their tenant. */
+  /** Retention of tenants' audit log entries in days; undefined to keep them as long as the tenant exists. */
   readonly auditKeepDays?: number | undefined;
-  /** Where people log in to the console, when an external provider gives access tokens. */
+  /** Login of people to the console when an external provider issues access tokens. */
   readonly consoleLogin?: { readonly issuer: string; readonly clientId: string } | undefined;
   abstract readonly rootClient: { readonly clientId: string; readonly secret: string };
-  /** Keys for challenges of our own; the first makes, all verify. */
+  /** Keys of challenges that this service issues; the first creates, all verify. */
   abstract readonly nonceKeys: readonly KeyObject[];
-  /** Keys for refresh tokens; the first makes, all verify. */
+  /** Keys of refresh tokens; the first creates, all verify. */
   abstract readonly refreshTokenKeys: readonly KeyObject[];
-  /** Keys that those of the tenants for encrypted requests follow from; the first makes the published ones. */
+  /** Keys from which the tenants' request encryption keys are derived; those of the first are published. */
   abstract readonly encryptionKeys: readonly KeyObject[];
-  /** Key for the hashes of users of foreign authorization servers. */
+  /** Key for the hashes of users of external authorization servers. */
   abstract readonly subjectKey: KeyObject;
   /** Key for the hashes of transaction codes. */
   abstract readonly txCodeKeys: readonly KeyObject[];

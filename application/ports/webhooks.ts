@@ -4,7 +4,7 @@ import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import type { WebhookSecret } from '../../domain/webhooks/webhook-secret.ts';
 import type { RemoteFault } from './remote.ts';
 
-/** Why a delivery counts as failed. `refused_address`: nothing left the machine. `busy`: too many calls were under way. */
+/** Reasons of a failed delivery. `refused_address`: the outbound guard blocked the call. `busy`: too many calls were under way. */
 export const WEBHOOK_FAULTS = [
   'refused_address',
   'timeout',
@@ -21,7 +21,7 @@ export class WebhookError extends Error {
   /** Present with `bad_status`, unless the backend answered with a redirect. */
   readonly status: number | undefined;
 
-  /** @param message for the operator. Never the key, the query of the address or any part of a body. */
+  /** @param message for the operator. Never contains the key, the query of the address or any part of a body. */
   constructor(reason: WebhookFault, message: string, options: { status?: number; cause?: unknown } = {}) {
     super(message, { cause: options.cause });
     this.name = 'WebhookError';
@@ -31,25 +31,24 @@ export class WebhookError extends Error {
 }
 
 export type PostOptions = {
-  /** Whose backend it is. */
   readonly tenantId: TenantId;
-  /** The same for each attempt of one delivery, so the backend can recognize it. */
+  /** The same for each attempt of one delivery, so that the backend can recognize it. */
   readonly deliveryId: string;
-  /** Nothing rests on the answer: any success will do, and what is no JSON is passed over. */
+  /** The answer is not used: any success is accepted, and a body that is not JSON is ignored. */
   readonly isAnswerOptional?: boolean;
-  /** Of the tenant; says what the call is signed with. */
+  /** Secret that signs the call. */
   readonly secret: WebhookSecret;
 };
 
-/** Calls customers' backends. */
+/** Calls backends of tenants. */
 export abstract class Webhooks {
-  /** Whether a delivery to this address would fail for sure, as `refused_address`. Nothing is looked up. */
+  /** True if a delivery to this address is certainly refused (`refused_address`). No DNS look-up. */
   abstract refuses(url: string, tenantId: TenantId): boolean;
 
   /**
-   * One attempt: JSON out, JSON or nothing back, within ten seconds and 1 MiB.
-   * @returns the successful status and what was answered; `undefined` for an empty body, and for what is no JSON where
-   *   the answer is optional.
+   * Makes one attempt: sends JSON, expects JSON or nothing, within ten seconds and 1 MiB.
+   * @returns the successful status and the answer; `undefined` for an empty body, and for a body that is not JSON if the answer
+   *   is optional.
    * @throws WebhookError for everything else.
    */
   abstract post(

@@ -1,21 +1,21 @@
 import type { Position } from '../../domain/rewinds/term.ts';
 
-/** What this machine saw of a database, kept outside of it, so that a database that was put back can be told. */
+/** The last observed position of a database, stored outside of it, so that a restored database can be detected. */
 export type Sighting = Position & {
-  /** Address of the database without who uses it. */
+  /** Address of the database without its user. */
   readonly address: string;
 };
 
-/** A memory that is not put back together with the database. It need not be there at each moment: it is asked at the start. */
+/** A store that is not restored together with the database. It may be unavailable at times: it is read at the start. */
 export abstract class Witness {
-  /** Where the sightings are kept, for messages to operators. */
-  abstract readonly place: string;
-  /** The same with the name of the host, for messages on other machines. */
-  abstract readonly qualifiedPlace: string;
-  /** The sightings of all databases, the latest first. @throws Error when there are some that cannot be read. */
+  /** File or directory of the sightings, for messages to operators. */
+  abstract readonly location: string;
+  /** `place` with the host name, for messages on other machines. */
+  abstract readonly qualifiedLocation: string;
+  /** The sightings of all databases, latest first. @throws Error when some cannot be read. */
   abstract sightings(): Promise<readonly Sighting[]>;
-  /** Keeps it unless a later one of the same lineage is there. */
+  /** Stores the sighting unless a later one of the same lineage is stored. */
   abstract note(sighting: Sighting): Promise<void>;
-  /** Forgets other lineages at the address of this sighting, and takes it for the latest. */
+  /** Removes other lineages at the address of this sighting, and stores it as the latest. */
   abstract begin(sighting: Sighting): Promise<void>;
 }

@@ -7,13 +7,13 @@ export type XmlTrustedList = {
   readonly contentHash: string;
 };
 
-/** Trusted lists in XML (ETSI TS 119 612) with one enveloped XML signature over the whole document. It computes at once. */
+/** Trusted lists in XML (ETSI TS 119 612) with one enveloped XML signature over the whole document. It runs synchronously. */
 export abstract class XmlTrustedListReader {
   /**
-   * Verifies the signature before anything of the content is read.
+   * Verifies the signature before any content is read.
    * @param bytes UTF-8.
-   * @param signers DER in standard base64: the certificates that may have signed it, each named by itself.
-   * @throws TrustListRefusal also for a list that costs more to read than a list may.
+   * @param signers DER in standard base64: the certificates that may have signed it, each pinned.
+   * @throws TrustListRefusal; also for a list whose parsing would exceed the cost limit.
    */
   abstract verify(bytes: Uint8Array, signers: readonly string[], now: Date): XmlTrustedList;
 

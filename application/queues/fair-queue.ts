@@ -1,16 +1,15 @@
 export type QueueLimits = {
-  /** Slots that are held at the same time. */
   readonly slots: number;
-  /** Slots that one party holds at the same time, at least 1; unlimited by default. */
-  readonly slotsOfParty?: number;
-  /** Calls of one party that wait; unlimited by default. */
-  readonly waitingOfParty?: number;
-  /** Calls of all parties that wait; unlimited by default. */
+  /** Slots that one key holds at the same time, at least 1; unlimited by default. */
+  readonly slotsPerKey?: number;
+  /** Waiting calls of one key; unlimited by default. */
+  readonly waitingPerKey?: number;
+  /** Waiting calls of all keys; unlimited by default. */
   readonly waiting?: number;
 };
 
 /** The right of one call to run; `since` is the time at which the call got it. */
-export type Slot = { readonly party: { readonly name: string }; readonly since: number };
+export type Slot = { readonly group: { readonly key: string }; readonly since: number };
 
 /**
  * A waiter drops its callback when its waiting ends. A set keeps removed elements in its old tables until the old
@@ -18,49 +17,49 @@ export type Slot = { readonly party: { readonly name: string }; readonly since: 
  */
 type Waiter = { admit: ((slot: Slot) => void) | undefined };
 
-type Party = {
-  readonly name: string;
+type KeyGroup = {
+  readonly key: string;
   held: number;
-  /** The number of its last admission; for a new party, as if it had been admitted some time before it came. */
+  /** The number of its last admission; for a new key, as if it had been admitted some time ago. */
   lastAdmission: number;
-  /** Calls that gave their slot back to work elsewhere and need one again. */
+  /** Calls that released their slot for work elsewhere and need one again. */
   returning: Set<Waiter>;
   waiting: Set<Waiter>;
 };
 
 /**
- * A new party counts as last admitted so many admissions ago. It goes before a party of the same size that was admitted
- * since, but parties that never stop coming anew, each under another name, do not keep that one out for ever.
+ * A new key counts as last admitted so many admissions ago. It goes before a key with as many slots that was admitted since, but
+ * a stream of ever new keys does not starve that one.
  */
 const HEAD_START = 1_000;
 
-/** Stands for the waiters of a party that never had any, so that a party without waiters costs no set. */
+/** Shared empty set of keys without waiters, which saves memory. */
 const NO_WAITERS: Set<Waiter> = new Set();
 
 /**
- * Shares slots out between parties. A free slot goes to the party that holds the fewest; among equals, to the one that
- * was admitted least recently. The number of waiting calls of a party makes no difference, so a party that comes late
- * does not wait behind all calls of the party that sent most. Calls of one party are admitted in their order.
+ * Shares slots between keys, such as tenants. A free slot goes to the key that holds the fewest; among equals, to the one that was
+ * admitted least recently. The number of waiting calls of a key makes no difference, so a late key does not wait behind all calls of the
+ * busiest one. Calls of one key are admitted in order.
  */
 export class FairQueue {
-  readonly #waitingOfParty: number;
-  readonly #waitingOfAll: number;
+  readonly #waitingPerKey: number;
+  readonly #maxWaiting: number;
   readonly #createFullError: () => Error;
   readonly #now: () => number;
   #slots: number;
-  #slotsOfParty: number;
-  /** The oldest slot is first. */
+  #slotsPerKey: number;
+  /** Held slots in the order of acquisition, the oldest first. */
   readonly #held = new Set<Slot>();
-  readonly #parties = new Map<string, Party>();
+  readonly #groups = new Map<string, KeyGroup>();
   #waitingCount = 0;
   #admissions = 0;
 
-  /** @param createFullError creates the error for a call that finds too many waiting. */
+  /** @param createFullError creates the error for a call that exceeds the limit of waiting calls. */
   constructor(limits: QueueLimits, createFullError: () => Error, now: () => number = () => performance.now()) {
     this.#slots = limits.slots;
-    this.#slotsOfParty = limits.slotsOfParty ?? Number.POSITIVE_INFINITY;
-    this.#waitingOfParty = limits.waitingOfParty ?? Number.POSITIVE_INFINITY;
-    this.#waitingOfAll = limits.waiting ?? Number.POSITIVE_INFINITY;
+    this.#slotsPerKey = limits.slotsPerKey ?? Number.POSITIVE_INFINITY;
+    this.#waitingPerKey = limits.waitingPerKey ?? Number.POSITIVE_INFINITY;
+    this.#maxWaiting = limits.waiting ?? Number.POSITIVE_INFINITY;
     this.#createFullError = createFullError;
     this.#now = now;
   }
@@ -77,73 +76,72 @@ export class FairQueue {
     return this.#held.size + this.#waitingCount === 0;
   }
 
-  /** The held slots, the oldest first. */
+  /** The held slots, oldest first. */
   get heldSlots(): Iterable<Slot> {
     return this.#held;
   }
 
-  heldBy(name: string): number {
-    return this.#parties.get(name)?.held ?? 0;
+  heldBy(key: string): number {
+    return this.#groups.get(key)?.held ?? 0;
   }
 
-  /** The party that holds the most slots. */
-  get largestParty(): string | undefined {
-    let largest: Party | undefined;
-    for (const party of this.#parties.values()) {
-      if (party.held > (largest?.held ?? 0)) largest = party;
+  /** The key that holds the most slots. */
+  get largestKey(): string | undefined {
+    let largest: KeyGroup | undefined;
+    for (const group of this.#groups.values()) {
+      if (group.held > (largest?.held ?? 0)) largest = group;
     }
-    return largest?.name;
+    return largest?.key;
   }
 
   /** @returns a slot; undefined if the call has to `wait`. */
-  enter(name: string): Slot | undefined {
+  enter(key: string): Slot | undefined {
     if (this.#held.size >= this.#slots) return undefined;
-    const party = this.#parties.get(name);
-    if (party === undefined) return this.#occupy(this.#addParty(name));
-    if (party.held >= this.#slotsOfParty || countWaiters(party) > 0) return undefined;
-    return this.#occupy(party);
+    const group = this.#groups.get(key);
+    if (group === undefined) return this.#occupy(this.#addGroup(key));
+    if (group.held >= this.#slotsPerKey || countWaiters(group) > 0) return undefined;
+    return this.#occupy(group);
   }
 
   /** Rejects with the full error if too many calls wait, and with the reason of `signal` if that aborts first. */
-  wait(name: string, signal?: AbortSignal): Promise<Slot> {
-    const ofParty = this.#parties.get(name)?.waiting.size ?? 0;
-    if (ofParty < this.#waitingOfParty && this.#waitingCount < this.#waitingOfAll) {
-      return this.#enqueue(this.#partyOf(name), 'waiting', signal);
+  wait(key: string, signal?: AbortSignal): Promise<Slot> {
+    const waitingOfKey = this.#groups.get(key)?.waiting.size ?? 0;
+    if (waitingOfKey < this.#waitingPerKey && this.#waitingCount < this.#maxWaiting) {
+      return this.#enqueue(this.#groupOf(key), 'waiting', signal);
     }
     return Promise.reject(this.#createFullError());
   }
 
   /**
-   * A slot for a call that gave its slot back to work elsewhere: its work is half done, so it goes before all of its party and is never
-   * refused. Where only its own party waits it does not wait, even if all slots are held, because they may be waiting for its result.
+   * Returns a slot to a call that released its slot for work elsewhere: its work is half done, so it goes before all others of its key and
+   * is never rejected. If only its own key has waiting calls it does not wait, even if all slots are held, as they may be waiting for it.
    */
-  enterAgain(name: string): Slot | Promise<Slot> {
-    const party = this.#partyOf(name);
+  reenter(key: string): Slot | Promise<Slot> {
+    const group = this.#groupOf(key);
     const isCrowded = this.#held.size >= 2 * this.#slots;
-    if (!isCrowded && countWaiters(party) === this.#waitingCount) return this.#occupy(party);
-    const admission = this.#enqueue(party, 'returning');
+    if (!isCrowded && countWaiters(group) === this.#waitingCount) return this.#occupy(group);
+    const admission = this.#enqueue(group, 'returning');
     this.#fill();
     return admission;
   }
 
-  /** Gives slots back. A slot that was given back before is ignored. */
+  /** Releases slots. A slot that was released before is ignored. */
   leave(...slots: readonly Slot[]): void {
     for (const slot of slots) this.#release(slot);
     this.#fill();
   }
 
-  /** Hands a slot to the first waiting call of a party, even if another party would be next. */
-  transfer(slot: Slot, name: string): void {
-    const party = this.#parties.get(name);
-    if (party === undefined || party.waiting.size === 0 || !this.#held.has(slot)) return;
+  /** Passes a slot to the first waiting call of a key, even if another key would be next. */
+  transfer(slot: Slot, key: string): void {
+    const group = this.#groups.get(key);
+    if (group === undefined || group.waiting.size === 0 || !this.#held.has(slot)) return;
     this.#release(slot);
-    this.#admitFirst(party);
-    this.#forgetIdleParties();
+    this.#admitFirst(group);
+    this.#removeIdleGroups();
   }
 
-  /** Runs `work` in a slot of the party. */
-  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const slot = this.enter(name) ?? (await this.wait(name));
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const slot = this.enter(key) ?? (await this.wait(key));
     try {
       return await work();
     } finally {
@@ -151,48 +149,48 @@ export class FairQueue {
     }
   }
 
-  /** Changes the number of slots. Calls that hold more than the new number keep their slots. */
-  resize(slots: number, slotsOfParty: number): void {
+  /** Changes the number of slots. Calls beyond the new number keep their slots. */
+  resize(slots: number, slotsPerKey: number): void {
     this.#slots = slots;
-    this.#slotsOfParty = slotsOfParty;
+    this.#slotsPerKey = slotsPerKey;
     this.#fill();
   }
 
-  #partyOf(name: string): Party {
-    return this.#parties.get(name) ?? this.#addParty(name);
+  #groupOf(key: string): KeyGroup {
+    return this.#groups.get(key) ?? this.#addGroup(key);
   }
 
-  #addParty(name: string): Party {
+  #addGroup(key: string): KeyGroup {
     const lastAdmission = this.#admissions - HEAD_START;
-    const party: Party = { name, held: 0, lastAdmission, returning: NO_WAITERS, waiting: NO_WAITERS };
-    this.#parties.set(name, party);
-    return party;
+    const group: KeyGroup = { key, held: 0, lastAdmission, returning: NO_WAITERS, waiting: NO_WAITERS };
+    this.#groups.set(key, group);
+    return group;
   }
 
-  #occupy(party: Party): Slot {
-    const slot = { party, since: this.#now() };
+  #occupy(group: KeyGroup): Slot {
+    const slot = { group, since: this.#now() };
     this.#held.add(slot);
-    party.held++;
-    party.lastAdmission = ++this.#admissions;
+    group.held++;
+    group.lastAdmission = ++this.#admissions;
     return slot;
   }
 
   #release(slot: Slot): void {
     if (!this.#held.delete(slot)) return;
-    const party = slot.party as Party;
-    party.held--;
-    if (this.#waitingCount === 0 && party.held === 0) this.#parties.delete(party.name);
+    const group = slot.group as KeyGroup;
+    group.held--;
+    if (this.#waitingCount === 0 && group.held === 0) this.#groups.delete(group.key);
   }
 
-  #enqueue(party: Party, kind: 'returning' | 'waiting', signal?: AbortSignal): Promise<Slot> {
-    if (party[kind] === NO_WAITERS) party[kind] = new Set();
-    const waiters = party[kind];
+  #enqueue(group: KeyGroup, kind: 'returning' | 'waiting', signal?: AbortSignal): Promise<Slot> {
+    if (group[kind] === NO_WAITERS) group[kind] = new Set();
+    const waiters = group[kind];
     return new Promise((resolve, reject) => {
       const abort = () => {
         waiter.admit = undefined;
         waiters.delete(waiter);
         this.#waitingCount--;
-        this.#forgetIdleParties();
+        this.#removeIdleGroups();
         reject(signal?.reason);
       };
       const waiter: Waiter = {
@@ -211,47 +209,47 @@ export class FairQueue {
   #fill(): void {
     if (this.#waitingCount === 0) return;
     while (this.#held.size < this.#slots) {
-      const next = this.#nextParty();
-      if (next === undefined) break;
-      this.#admitFirst(next);
+      const nextGroup = this.#findNextGroup();
+      if (nextGroup === undefined) break;
+      this.#admitFirst(nextGroup);
     }
-    this.#forgetIdleParties();
+    this.#removeIdleGroups();
   }
 
-  #nextParty(): Party | undefined {
-    let next: Party | undefined;
-    for (const party of this.#parties.values()) {
-      const isEligible = party.returning.size > 0 || (party.waiting.size > 0 && party.held < this.#slotsOfParty);
-      if (isEligible && (next === undefined || goesBefore(party, next))) next = party;
+  #findNextGroup(): KeyGroup | undefined {
+    let nextGroup: KeyGroup | undefined;
+    for (const group of this.#groups.values()) {
+      const isEligible = group.returning.size > 0 || (group.waiting.size > 0 && group.held < this.#slotsPerKey);
+      if (isEligible && (nextGroup === undefined || goesBefore(group, nextGroup))) nextGroup = group;
     }
-    return next;
+    return nextGroup;
   }
 
-  #admitFirst(party: Party): void {
-    const waiters = party.returning.size > 0 ? party.returning : party.waiting;
+  #admitFirst(group: KeyGroup): void {
+    const waiters = group.returning.size > 0 ? group.returning : group.waiting;
     const [waiter] = waiters;
     if (waiter === undefined) return;
     waiters.delete(waiter);
     this.#waitingCount--;
     const { admit } = waiter;
     waiter.admit = undefined;
-    admit?.(this.#occupy(party));
+    admit?.(this.#occupy(group));
   }
 
-  /** While calls wait for a free slot, the queue remembers when each of the last parties was admitted. */
-  #forgetIdleParties(): void {
+  /** While calls wait for a free slot, the queue keeps the last admissions of recently active keys. */
+  #removeIdleGroups(): void {
     const isFull = this.#waitingCount > 0 && this.#held.size >= this.#slots;
-    if (isFull && this.#parties.size <= HEAD_START) return;
-    for (const party of this.#parties.values()) {
-      if (party.held + countWaiters(party) === 0) this.#parties.delete(party.name);
+    if (isFull && this.#groups.size <= HEAD_START) return;
+    for (const group of this.#groups.values()) {
+      if (group.held + countWaiters(group) === 0) this.#groups.delete(group.key);
     }
   }
 }
 
-function countWaiters({ returning, waiting }: Party): number {
+function countWaiters({ returning, waiting }: KeyGroup): number {
   return returning.size + waiting.size;
 }
 
-function goesBefore(one: Party, other: Party): boolean {
-  return one.held === other.held ? one.lastAdmission < other.lastAdmission : one.held < other.held;
+function goesBefore(group: KeyGroup, otherGroup: KeyGroup): boolean {
+  return group.held === otherGroup.held ? group.lastAdmission < otherGroup.lastAdmission : group.held < otherGroup.held;
 }

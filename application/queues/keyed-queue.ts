@@ -2,12 +2,12 @@ import { Failure } from '../../domain/shared/failure.ts';
 import { FairQueue } from './fair-queue.ts';
 
 /**
- * A queue whose parties are keys: work with the same key runs one after the other, in the order of arrival.
- * @param capacity calls with one key that run and wait; the next one fails with `unavailable`.
+ * A queue that runs work with the same key sequentially, in order of arrival.
+ * @param capacity running and waiting calls per key; the next one fails with `unavailable`.
  */
 export function createKeyedQueue(capacity: number): FairQueue {
   return new FairQueue(
-    { slots: Number.POSITIVE_INFINITY, slotsOfParty: 1, waitingOfParty: capacity - 1 },
+    { slots: Number.POSITIVE_INFINITY, slotsPerKey: 1, waitingPerKey: capacity - 1 },
     () =>
       new Failure('unavailable', {
         message: 'too many are changing the same at this moment; try again',

@@ -4,113 +4,116 @@ import { vctOf } from '../../domain/issuance/metadata.ts';
 import type { IssuedType } from '../../domain/registrar/coverage.ts';
 import type { RegistrationCertificateRequest } from '../../domain/registrar/registration-certificate-request.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
-import { holdsTo } from '../../domain/shared/finding.ts';
+import { includesProfile } from '../../domain/shared/finding.ts';
 import { canonicalJson, type JsonObject } from '../../domain/shared/json.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { certificateRequirement } from './certificate-requirement.ts';
 import { accessChainOf, assertOfSubject } from './certificate-subject.ts';
 import type { CheckedCertificate } from './registration-certificate-verifier.ts';
 import { RegistrationCertificates } from './registration-certificates.ts';
-import { wantedCertificate } from './wanted-certificate.ts';
 
 const PATH = 'registrationCert';
 
 const NOT_REGISTERED =
   'profile eu (ARF 3.0 RPRC_22, ISSU_34b): the issuer has no registration certificate; set registrationCert with POST /issuer/config first';
 
-type Issued = Pick<CredentialConfiguration, 'id' | 'config' | 'vct'>;
+type IssuedConfiguration = Pick<CredentialConfiguration, 'id' | 'config' | 'vct'>;
 
-/** Says to wallets what the tenant may issue: the registration certificate of its issuer. */
+/** Provides the registration certificate of the issuer, which states what the tenant may issue. */
 export class IssuerRegistration extends needs({ registrationCertificates: RegistrationCertificates }) {
   /**
-   * The entry for `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3, ARF 3.0 RPRC_22). Costs nothing once the
-   * certificate is there.
-   * @returns undefined when the tenant wants none, or issues nothing.
-   * @throws Failure when there is none that is good for all that is issued.
+   * The entry for `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3, ARF 3.0 RPRC_22). The certificate is cached.
+   * @returns undefined when the tenant configured none, or issues nothing.
+   * @throws Failure when no certificate covers all that is issued.
    */
-  async entryFor(configured: TenantConfiguration, now: Date): Promise<JsonObject | undefined> {
-    const request = (await configured.issuanceConfiguration())?.registrationCert;
+  async entryFor(tenant: TenantConfiguration, now: Date): Promise<JsonObject | undefined> {
+    const request = (await tenant.issuanceConfiguration())?.registrationCert;
     if (request === undefined || request === null) return undefined;
-    const issued = typesOf(configured, await configured.writtenCredentialConfigurations());
+    const issued = typesOf(tenant, await tenant.writtenCredentialConfigurations());
     if (issued.length === 0) return undefined;
-    const wanted = await configured.derive('registration-certificate/issuer', () => wantedCertificate(configured, { issued }, request));
-    const certificate = await this.ports.registrationCertificates.usable(configured, wanted, now);
-    const chain = accessChainOf(await configured.keyChains(), now, undefined);
+    const certificateRequest = await tenant.derive('registration-certificate/issuer', () =>
+      certificateRequirement(tenant, { issued }, request),
+    );
+    const certificate = await this.ports.registrationCertificates.getUsable(tenant, certificateRequest, now);
+    const chain = accessChainOf(await tenant.keyChains(), now, undefined);
     if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
     return { format: 'registration_cert', data: certificate.jwt };
   }
 
   /**
-   * Whether an issuer that is about to be saved may issue what the tenant issues.
-   * @throws Failure `forbidden` for who may not order a certificate and would, `invalid_input` at `registrationCert`,
+   * Checks that a new issuer configuration covers what the tenant issues.
+   * @throws Failure `forbidden` for a caller that may not order a certificate, `invalid_input` at `registrationCert`,
    *   `unavailable` when the registrar does not answer.
    */
   async assertIssuerRegistered(
-    { configured, roles }: TenantCaller,
+    { tenant, roles }: TenantCaller,
     request: RegistrationCertificateRequest | null | undefined,
     now: Date,
   ): Promise<void> {
     if (request === undefined || request === null) return;
-    const before = (await configured.issuanceConfiguration())?.registrationCert;
-    if (canonicalJson(request.body ?? null) !== canonicalJson(before?.body ?? null)) assertMayOrder(roles, request);
-    // Nothing is issued yet, perhaps, and then nobody would find out before the first type.
-    if (request.body !== undefined && (await configured.registrarConfiguration()) === undefined)
+    const storedRequest = (await tenant.issuanceConfiguration())?.registrationCert;
+    if (canonicalJson(request.body ?? null) !== canonicalJson(storedRequest?.body ?? null)) assertMayOrder(roles, request);
+    // If nothing is issued yet, a missing registrar would only be noticed with the first type.
+    if (request.body !== undefined && (await tenant.registrarConfiguration()) === undefined)
       throw invalidInput(PATH, 'no registrar is configured; POST /registrar/config comes first');
-    const issued = typesOf(configured, await configured.writtenCredentialConfigurations());
-    await this.#check(configured, request, issued, now);
+    const issued = typesOf(tenant, await tenant.writtenCredentialConfigurations());
+    await this.#check(tenant, request, issued, now);
   }
 
   /**
-   * Whether a type that is about to be saved is registered. One that is issued already was looked at.
-   * @throws Failure as `assertIssuerRegistered`, at the member that names the type.
+   * Checks that a new type is registered. Types that are already issued were checked before.
+   * @throws Failure as `assertIssuerRegistered`, at the property that names the type.
    */
-  async assertTypeRegistered({ configured, roles }: TenantCaller, configuration: Issued, now: Date): Promise<void> {
-    const known = await configured.writtenCredentialConfigurations();
-    const before = typesOf(configured, known);
-    const others = known.filter(({ id }) => id !== configuration.id);
-    const issued = typesOf(configured, [...others, configuration]);
-    const isKnown = issued.every(({ format, type }) => before.some((one) => one.format === format && one.type === type));
-    const request = (await configured.issuanceConfiguration())?.registrationCert;
-    if (isKnown || request === undefined || request === null) return;
+  async assertTypeRegistered({ tenant, roles }: TenantCaller, configuration: IssuedConfiguration, now: Date): Promise<void> {
+    const configurations = await tenant.writtenCredentialConfigurations();
+    const typesBefore = typesOf(tenant, configurations);
+    const otherConfigurations = configurations.filter(({ id }) => id !== configuration.id);
+    const issued = typesOf(tenant, [...otherConfigurations, configuration]);
+    const isIssuedAlready = issued.every(({ format, type }) =>
+      typesBefore.some((issuedType) => issuedType.format === format && issuedType.type === type),
+    );
+    const request = (await tenant.issuanceConfiguration())?.registrationCert;
+    if (isIssuedAlready || request === undefined || request === null) return;
     assertMayOrder(roles, request);
     try {
-      await this.#check(configured, request, issued, now);
+      await this.#check(tenant, request, issued, now);
     } catch (error) {
-      if (error instanceof Failure && error.code === 'invalid_input') throw invalidInput(memberOf(configuration), error.message);
+      if (error instanceof Failure && error.code === 'invalid_input') throw invalidInput(typeProperty(configuration), error.message);
       throw error;
     }
   }
 
-  /** @throws Failure `invalid_input` for a type of a tenant that may not issue without having registered. */
-  async assertDemanded({ configured }: TenantCaller, configuration: Issued): Promise<void> {
-    const request = (await configured.issuanceConfiguration())?.registrationCert;
+  /** @throws Failure `invalid_input` for a type of a tenant that must register before it issues. */
+  async assertRegisteredIfRequired({ tenant }: TenantCaller, configuration: IssuedConfiguration): Promise<void> {
+    const request = (await tenant.issuanceConfiguration())?.registrationCert;
     const isMissing = request === undefined || request === null;
-    if (isMissing && holdsTo(configured.profile, 'eu')) throw invalidInput(memberOf(configuration), NOT_REGISTERED);
+    if (isMissing && includesProfile(tenant.profile, 'eu')) throw invalidInput(typeProperty(configuration), NOT_REGISTERED);
   }
 
   async #check(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     request: RegistrationCertificateRequest,
     issued: readonly IssuedType[],
     now: Date,
   ): Promise<void> {
-    // There is nothing to be registered yet.
+    // Nothing needs to be registered yet.
     if (issued.length === 0 && request.body !== undefined) return;
-    const certificate = await this.obtained(configured, request, issued, now);
-    const chain = accessChainOf(await configured.keyChains(), now, undefined);
+    const certificate = await this.obtain(tenant, request, issued, now);
+    const chain = accessChainOf(await tenant.keyChains(), now, undefined);
     if (certificate !== undefined && chain !== undefined) assertOfSubject(certificate, chain, PATH);
   }
 
-  /** @returns undefined where nobody is asked. */
-  protected async obtained(
-    configured: TenantConfiguration,
+  /** @returns undefined if the registrar is not called. */
+  protected async obtain(
+    tenant: TenantConfiguration,
     request: RegistrationCertificateRequest,
     issued: readonly IssuedType[],
     now: Date,
   ): Promise<CheckedCertificate | undefined> {
-    const wanted = await wantedCertificate(configured, { issued }, request);
-    return this.ports.registrationCertificates.obtainable(configured, wanted, now);
+    const certificateRequest = await certificateRequirement(tenant, { issued }, request);
+    return this.ports.registrationCertificates.getObtainable(tenant, certificateRequest, now);
   }
 }
 
@@ -123,18 +126,17 @@ function assertMayOrder(roles: readonly Role[], { body }: RegistrationCertificat
   );
 }
 
-/** What names the type. */
-function memberOf({ config }: Issued): string {
+function typeProperty({ config }: IssuedConfiguration): string {
   return config.format === 'mso_mdoc' ? 'config.docType' : 'vct';
 }
 
-function typesOf({ issuer }: TenantConfiguration, configurations: readonly Issued[]): readonly IssuedType[] {
+function typesOf({ issuer }: TenantConfiguration, configurations: readonly IssuedConfiguration[]): readonly IssuedType[] {
   const types = new Map<string, IssuedType>();
   for (const configuration of configurations) {
     const { format, docType = '' } = configuration.config;
     const type = format === 'mso_mdoc' ? docType : vctOf(configuration as CredentialConfiguration, issuer);
     types.set(`${format} ${type}`, { format, type });
   }
-  // Their order says nothing, and another one would order another certificate.
+  // Sorted, since another order would order another certificate.
   return [...types.keys()].sort().flatMap((name) => types.get(name) ?? []);
 }

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import { object, z } from 'zod';
 import { HOST } from '../../domain/keys/host-name.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
-import { replaceLeaf } from '../../domain/keys/rotation.ts';
+import { replaceActiveLeaf } from '../../domain/keys/rotation.ts';
 import { isSameHandle } from '../../domain/keys/signing-key.ts';
 import type { RelyingParty } from '../../domain/registrar/registrar-api.ts';
 import { defined } from '../../domain/shared/defined.ts';
@@ -16,7 +16,7 @@ import { Clock } from '../ports/clock.ts';
 import { Registrar } from '../ports/registrar.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { changeOwnAlone } from '../transactions/own-changes.ts';
+import { changeTenantExclusively } from '../transactions/tenant-changes.ts';
 import { firstOf } from './obtain-from-registrar.ts';
 import { getAccount } from './registrar-account.ts';
 import { registrarFailure } from './registrar-failures.ts';
@@ -34,24 +34,22 @@ export const AccessCertificateOrder = object({
 export type AccessCertificateOrder = z.infer<typeof AccessCertificateOrder>;
 
 export type ObtainedAccessCertificate = {
-  /** The registrar's own name of it. */
   readonly id: string;
   readonly relyingPartyId: string;
   readonly chain: KeyChain;
 };
 
-/** Has the registrar certify a key that signs requests, and signs with that certificate from then on. */
 export class ObtainAccessCertificate extends needs({ store: Store, clock: Clock, registrar: Registrar, settings: ServiceSettings }) {
   /**
-   * @throws Failure `invalid_input` for a key chain that is not for this, `conflict` without a registrar,
-   *   `unavailable` when it does not answer, or answers with a certificate that cannot be used.
+   * @throws Failure `invalid_input` for an unsuitable key chain, `conflict` without a registrar,
+   *   `unavailable` when it does not answer, or answers with an unusable certificate.
    */
   async execute(caller: TenantCaller, order: AccessCertificateOrder): Promise<ObtainedAccessCertificate> {
     const { registrar, settings } = this.ports;
-    const { key } = getAccessChain(await caller.configured.keyChains(), order.keyChainId).active;
-    const account = await getAccount(caller.configured);
+    const { key } = getAccessChain(await caller.tenant.keyChains(), order.keyChainId).active;
+    const account = await getAccount(caller.tenant);
     try {
-      const rpId = pickParty(await registrar.relyingParties(account), order.rpId).id;
+      const rpId = pickRelyingParty(await registrar.relyingParties(account), order.rpId).id;
       const dns = order.dns ?? [new URL(settings.publicUrl).hostname];
       const request = { publicKey: publicKeyPem(key.publicJwk), dns, rpId };
       const issued = await registrar.issueAccessCertificate(account, request);
@@ -62,7 +60,7 @@ export class ObtainAccessCertificate extends needs({ store: Store, clock: Clock,
     }
   }
 
-  /** A certificate that we could not use is the registrar's fault and not the caller's. */
+  /** An unusable certificate is a fault of the registrar and not of the caller. */
   #read(pem: string, key: PublicJwk) {
     try {
       return parseCertificates(pem, { key, usages: ['access'] }, this.ports.clock.now());
@@ -75,20 +73,20 @@ export class ObtainAccessCertificate extends needs({ store: Store, clock: Clock,
 
   #adopt(caller: TenantCaller, id: string, leaf: KeyLeaf): Promise<KeyChain> {
     const { store, clock } = this.ports;
-    return changeOwnAlone(store, caller, async (repositories) => {
-      const known = getAccessChain(await repositories.keyChains.list(), id);
-      if (!isSameHandle(known.active.key.handle, leaf.key.handle)) {
+    return changeTenantExclusively(store, caller, async (repositories) => {
+      const storedChain = getAccessChain(await repositories.keyChains.list(), id);
+      if (!isSameHandle(storedChain.active.key.handle, leaf.key.handle)) {
         throw new Failure('conflict', 'the key chain got another key meanwhile; try again');
       }
       await assertNoAnchor(repositories, id);
-      const chain = replaceLeaf(known, 'upload', leaf, clock.now());
+      const chain = replaceActiveLeaf(storedChain, 'upload', leaf, clock.now());
       await repositories.keyChains.put(chain);
       return chain;
     });
   }
 }
 
-/** Other things that the chain signs would go out under the certificate of the relying party. */
+/** The key chain must have no other usage, since everything it signs would carry the certificate of the relying party. */
 function getAccessChain(chains: readonly KeyChain[], id: string): KeyChain {
   const chain = chains.find((candidate) => candidate.id === id);
   if (chain === undefined) throw invalidInput('keyChainId', `There is no key chain "${id}".`);
@@ -99,9 +97,9 @@ function getAccessChain(chains: readonly KeyChain[], id: string): KeyChain {
   return chain;
 }
 
-function pickParty(parties: readonly RelyingParty[], wanted: string | undefined): RelyingParty {
-  if (wanted === undefined) return firstOf(parties, 'rpId');
-  const party = parties.find(({ id }) => id === wanted);
+function pickRelyingParty(parties: readonly RelyingParty[], requestedId: string | undefined): RelyingParty {
+  if (requestedId === undefined) return firstOf(parties, 'rpId');
+  const party = parties.find(({ id }) => id === requestedId);
   if (party === undefined) throw invalidInput('rpId', 'The account has no relying party of this id.');
   return party;
 }

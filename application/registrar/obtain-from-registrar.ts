@@ -12,13 +12,13 @@ import { registrarFailure } from './registrar-failures.ts';
 export type Order = RegisteredUse & {
   readonly account: RegistrarAccount;
   readonly request: Pick<RegistrationCertificateRequest, 'id' | 'body'>;
-  /** Where the request stands in the caller's document; empty for the document itself. */
+  /** Path of the request in the caller's document; empty for the document itself. */
   readonly path: string;
 };
 
 /**
- * Has the registrar look a registration certificate up, or issue one.
- * @throws Failure `invalid_input` for what the registrar does not know or refuses, `unavailable` when it does not
+ * Looks up a registration certificate at the registrar, or orders one.
+ * @throws Failure `invalid_input` for a request that the registrar rejects, `unavailable` when it does not
  *   answer.
  */
 export async function obtainFromRegistrar(registrar: Registrar, order: Order): Promise<IssuedRegistrationCertificate> {
@@ -26,7 +26,7 @@ export async function obtainFromRegistrar(registrar: Registrar, order: Order): P
   try {
     return request.id === undefined
       ? await create(registrar, order, request.body ?? {})
-      : await find(registrar, account, request.id, at(order.path, 'id'));
+      : await find(registrar, account, request.id, joinPath(order.path, 'id'));
   } catch (error) {
     throw registrarFailure(error, order.path);
   }
@@ -42,11 +42,11 @@ async function find(registrar: Registrar, account: RegistrarAccount, id: string,
 async function create(
   registrar: Registrar,
   { account, query, issued: types, path }: Order,
-  wanted: RegistrationBody,
+  registration: RegistrationBody,
 ): Promise<IssuedRegistrationCertificate> {
-  const body = completeRegistration(wanted, account.configuration.registrationCertificateDefaults, { query, issued: types });
+  const body = completeRegistration(registration, account.configuration.registrationCertificateDefaults, { query, issued: types });
   if ('missing' in body) {
-    const member = at(at(path, 'body'), body.missing);
+    const member = joinPath(joinPath(path, 'body'), body.missing);
     throw invalidInput(member, `A registration certificate needs ${body.missing}, here or in the defaults.`);
   }
   const { id: rpId } = firstOf(await registrar.relyingParties(account), path);
@@ -56,11 +56,11 @@ async function create(
 }
 
 /** @throws Failure `invalid_input` */
-export function firstOf([first]: readonly RelyingParty[], path: string): RelyingParty {
-  if (first === undefined) throw invalidInput(path, 'The account at the registrar has no relying party yet.');
-  return first;
+export function firstOf([firstParty]: readonly RelyingParty[], path: string): RelyingParty {
+  if (firstParty === undefined) throw invalidInput(path, 'The account at the registrar has no relying party yet.');
+  return firstParty;
 }
 
-function at(path: string, member: string): string {
+function joinPath(path: string, member: string): string {
   return path === '' ? member : `${path}.${member}`;
 }

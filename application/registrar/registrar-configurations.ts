@@ -13,33 +13,32 @@ import { Clock } from '../ports/clock.ts';
 import { Registrar } from '../ports/registrar.ts';
 import { Remote } from '../ports/remote.ts';
 import { Store } from '../ports/store.ts';
-import { changeOwnAlone } from '../transactions/own-changes.ts';
+import { changeTenantExclusively } from '../transactions/tenant-changes.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { loginFailure } from './registrar-failures.ts';
 
 const PORTS = { store: Store, clock: Clock, registrar: Registrar, remote: Remote };
 type Ports = PortsOf<typeof PORTS>;
 
-/** How the tenant logs in at its registrar. */
 export class GetRegistrarConfiguration extends needs({}) {
   /** @throws Failure `not_found` when it has none. */
-  async execute({ configured }: TenantCaller): Promise<RegistrarConfiguration> {
-    const configuration = await configured.registrarConfiguration();
+  async execute({ tenant }: TenantCaller): Promise<RegistrarConfiguration> {
+    const configuration = await tenant.registrarConfiguration();
     if (configuration === undefined) throw new Failure('not_found', 'no registrar is configured');
     return configuration;
   }
 }
 
-/** Creates or replaces the login of a tenant at its registrar, after trying it. */
+/** Creates or replaces the login of a tenant at its registrar, after testing it. */
 export class ReplaceRegistrarConfiguration extends needs(PORTS) {
   /**
-   * @throws Failure `invalid_input` when the login is refused or leads nowhere, `unavailable` when nobody answers;
+   * @throws Failure `invalid_input` for a rejected login or a wrong address, `unavailable` when the registrar does not answer;
    *   nothing is stored then.
    */
   async execute(caller: TenantCaller, body: RegistrarConfigurationBody): Promise<RegistrarConfiguration> {
     const { store, clock } = this.ports;
     await tryLogin(this.ports, caller, body);
-    return changeOwnAlone(store, caller, async ({ registrarConfiguration: documents }) => {
+    return changeTenantExclusively(store, caller, async ({ registrarConfiguration: documents }) => {
       const configuration = newRegistrarConfiguration(body, await documents.find('default'), clock.now());
       await documents.put(configuration);
       return configuration;
@@ -47,23 +46,25 @@ export class ReplaceRegistrarConfiguration extends needs(PORTS) {
   }
 }
 
-/** Changes members of the login, after trying the result; null resets an optional one. */
+/** Changes properties of the login, after testing the result; null resets an optional one. */
 export class UpdateRegistrarConfiguration extends needs(PORTS) {
-  /** @throws Failure `not_found`, `conflict` when somebody else was faster, and as `ReplaceRegistrarConfiguration`. */
+  /** @throws Failure `not_found`, `conflict` after a concurrent change, and as `ReplaceRegistrarConfiguration`. */
   async execute(caller: TenantCaller, changes: RegistrarConfigurationUpdate): Promise<RegistrarConfiguration> {
     const { store, clock } = this.ports;
-    const known = await store.forTenant(caller.tenantId, (own) => own.registrarConfiguration.get('default'));
-    const body = mergeRegistrarConfiguration(known, changes);
-    // Defaults of certificates are no part of the login.
+    const storedConfiguration = await store.forTenant(caller.tenantId, (repositories) =>
+      repositories.registrarConfiguration.get('default'),
+    );
+    const body = mergeRegistrarConfiguration(storedConfiguration, changes);
+    // Defaults of certificates are not part of the login.
     const properties = Object.keys(defined(changes));
     const isOfLogin = properties.length === 0 || properties.some((name) => name !== 'registrationCertificateDefaults');
     if (isOfLogin) await tryLogin(this.ports, caller, body);
-    return changeOwnAlone(store, caller, async ({ registrarConfiguration: documents }) => {
-      const before = await documents.get('default');
-      if (before.updatedAt.getTime() !== known.updatedAt.getTime()) {
+    return changeTenantExclusively(store, caller, async ({ registrarConfiguration: documents }) => {
+      const currentConfiguration = await documents.get('default');
+      if (currentConfiguration.updatedAt.getTime() !== storedConfiguration.updatedAt.getTime()) {
         throw new Failure('conflict', 'the registrar configuration was changed meanwhile; try again');
       }
-      const configuration = newRegistrarConfiguration(body, before, clock.now());
+      const configuration = newRegistrarConfiguration(body, currentConfiguration, clock.now());
       await documents.put(configuration);
       return configuration;
     });
@@ -74,12 +75,12 @@ export class UpdateRegistrarConfiguration extends needs(PORTS) {
 export class DeleteRegistrarConfiguration extends needs({ store: Store }) {
   /** @throws Failure `not_found`, or `conflict` while a presentation configuration needs the registrar. */
   async execute(caller: TenantCaller): Promise<void> {
-    await changeOwnAlone(
+    await changeTenantExclusively(
       this.ports.store,
       caller,
       async ({ presentationConfigurations, registrarConfiguration, registrationCertificates }) => {
         const configurations = await presentationConfigurations.list();
-        const user = configurations.find(({ registrationCert: wanted }) => wanted && wanted.jwt === undefined);
+        const user = configurations.find(({ registrationCert: request }) => request && request.jwt === undefined);
         if (user !== undefined) throw new Failure('conflict', `the presentation configuration ${user.id} gets a certificate there`);
         await registrarConfiguration.remove('default');
         for (const { id } of await registrationCertificates.list()) await registrationCertificates.remove(id);

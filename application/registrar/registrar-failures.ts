@@ -2,12 +2,11 @@ import { RegistrationCertificateRefusal } from '../../domain/registrar/registrat
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { RegistrarError } from '../ports/registrar.ts';
 
-/** When somebody who is told that the registrar cannot be reached may try again. */
 const RETRY_SECONDS = 15;
 
 /**
- * What a caller is told of a fault of the registrar, or of a certificate that cannot be used.
- * @param path of the member of the caller's document that is refused.
+ * Maps a fault of the registrar, or an unusable certificate, to the failure for the caller.
+ * @param path of the rejected property in the caller's document.
  */
 export function registrarFailure(error: unknown, path: string): unknown {
   if (error instanceof RegistrationCertificateRefusal) {
@@ -18,7 +17,7 @@ export function registrarFailure(error: unknown, path: string): unknown {
   return error.fault === 'refused' ? invalidInput(path, error.message) : unavailable(error.message, error);
 }
 
-/** The same for the one who writes the login itself. */
+/** Like `registrarFailure`, for a test of the login itself. */
 export function loginFailure(error: unknown): unknown {
   if (!(error instanceof RegistrarError)) return error;
   if (error.fault === 'login_refused') return invalidInput('password', error.message);

@@ -1,8 +1,8 @@
 import { parsePemCertificates } from '../../domain/formats/der/pem.ts';
-import { covers, coversIssuing } from '../../domain/registrar/coverage.ts';
+import { findIssuingCoverage, findQueryCoverage } from '../../domain/registrar/coverage.ts';
 import {
   findTimeProblem,
-  type OpenedCertificate,
+  type ParsedRegistrationCertificate,
   parseRegistration,
   parseRegistrationCertificate,
   type RegistrationCertificate,
@@ -21,63 +21,59 @@ import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.t
 
 const PURPOSE = 'registration certificate';
 
-/** A certificate that is good in itself; whether it is good for a request is another question. */
+/** A verified certificate; whether it covers a request is checked separately. */
 export type CheckedCertificate = RegistrationCertificate & { readonly jwt: string };
 
-/** Checks registration certificates: signature, times, status (ETSI TS 119 475 section 5.2). */
+/** Verifies registration certificates: signature, times, status (ETSI TS 119 475 section 5.2). */
 export class RegistrationCertificateVerifier extends needs({
   signatures: Signatures,
   certificates: Certificates,
   statusVerifier: StatusVerifier as Token<Pick<StatusVerifier, 'verify'>>,
 }) {
   /**
-   * Its signer has to be under an anchor that the tenant configured. Without any, the signature has to be
-   * that of the certificates inside, whatever they name.
-   * @param use that it has to cover.
+   * Requires a signer under a configured anchor. Without anchors the signature only has to match the certificates in the header,
+   * whatever their names.
+   * @param use that the certificate has to cover.
    * @throws RegistrationCertificateRefusal
    */
-  async verify(
-    configured: TenantConfiguration,
-    jwt: string,
-    now: Date,
-    { query, issued }: RegisteredUse = {},
-  ): Promise<CheckedCertificate> {
-    const opened = parseRegistrationCertificate(jwt);
-    const known = await configuredAnchors(configured);
-    // Without a configured one, the uppermost of its own certificates.
-    const uppermost = opened.chain.slice(-1).map((certificate) => ({ certificate }));
-    const anchors = known.length > 0 ? known : uppermost;
-    const signer = this.ports.certificates.verifyChain(opened.chain, anchors, now, { purpose: PURPOSE });
+  async verify(tenant: TenantConfiguration, jwt: string, now: Date, { query, issued }: RegisteredUse = {}): Promise<CheckedCertificate> {
+    const parsedCertificate = parseRegistrationCertificate(jwt);
+    const configured = await configuredAnchors(tenant);
+    // Without a configured anchor the last certificate of the chain is used.
+    const ownAnchors = parsedCertificate.chain.slice(-1).map((certificate) => ({ certificate }));
+    const anchors = configured.length > 0 ? configured : ownAnchors;
+    const signer = this.ports.certificates.verifyChain(parsedCertificate.chain, anchors, now, { purpose: PURPOSE });
     if (!signer.trusted) throw new RegistrationCertificateRefusal(`its signer is not accepted (${signer.detail})`);
-    this.#checkSignature(opened, signer);
-    const certificate = parseRegistration(opened);
+    this.#checkSignature(parsedCertificate, signer);
+    const certificate = parseRegistration(parsedCertificate);
     const fault = findTimeProblem(certificate, now);
     if (fault !== undefined) throw new RegistrationCertificateRefusal(fault);
-    await this.#checkStatus(configured, certificate, { chain: opened.chain, issuer: signer, anchors });
-    const coverage = query && covers(certificate, query);
+    await this.#checkStatus(tenant, certificate, { chain: parsedCertificate.chain, issuer: signer, anchors });
+    const coverage = query && findQueryCoverage(certificate, query);
     if (coverage?.covered === false) throw new RegistrationCertificateRefusal(`it does not cover the query: ${coverage.gap}`);
-    const issuing = issued && coversIssuing(certificate, issued);
-    if (issuing?.covered === false) throw new RegistrationCertificateRefusal(`it does not cover what is issued: ${issuing.gap}`);
+    const issuanceCoverage = issued && findIssuingCoverage(certificate, issued);
+    if (issuanceCoverage?.covered === false)
+      throw new RegistrationCertificateRefusal(`it does not cover what is issued: ${issuanceCoverage.gap}`);
     return { ...certificate, jwt };
   }
 
-  #checkSignature({ jws, algorithm }: OpenedCertificate, { key }: Trusted): void {
+  #checkSignature({ jws, algorithm }: ParsedRegistrationCertificate, { key }: Trusted): void {
     // RFC 8725 section 3.1: the algorithm follows from the key.
     const isGood = algorithmOf(key) === algorithm && this.ports.signatures.verify(key, jws.signingInput, jws.signature);
     if (!isGood) throw new RegistrationCertificateRefusal('its signature is not that of its signer');
   }
 
   async #checkStatus(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     { status }: RegistrationCertificate,
     signer: { readonly chain: readonly string[]; readonly issuer: Trusted; readonly anchors: readonly TrustAnchor[] },
   ): Promise<void> {
     if (status === undefined) return;
-    // Other mechanisms than lists are not looked at (Token Status List section 6.1).
+    // Other status mechanisms than lists are ignored (Token Status List section 6.1).
     if (isJsonObject(status) && status['status_list'] === undefined) return;
     try {
       const reference = parseStatusReference({ status });
-      if (reference !== undefined) await this.ports.statusVerifier.verify({ configured, reference, purpose: PURPOSE, ...signer });
+      if (reference !== undefined) await this.ports.statusVerifier.verify({ tenant, reference, purpose: PURPOSE, ...signer });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       throw statusRefusal(error);
@@ -87,9 +83,9 @@ export class RegistrationCertificateVerifier extends needs({
 
 type Trusted = Extract<ChainVerdict, { trusted: true }>;
 
-async function configuredAnchors(configured: TenantConfiguration): Promise<readonly TrustAnchor[]> {
-  const pems = (await configured.registrarConfiguration())?.registrationCertificateAnchors ?? [];
-  return configured.derive('registration-certificate-anchors', () =>
+async function configuredAnchors(tenant: TenantConfiguration): Promise<readonly TrustAnchor[]> {
+  const pems = (await tenant.registrarConfiguration())?.registrationCertificateAnchors ?? [];
+  return tenant.derive('registration-certificate-anchors', () =>
     pems.flatMap((pem) => (parsePemCertificates(pem, 1) ?? []).map((certificate) => ({ certificate }))),
   );
 }

@@ -1,14 +1,14 @@
 import {
+  compareWithHistory,
   fencedAt,
+  formatPosition,
   type History,
-  isSettledSince,
-  later,
-  nameOfPosition,
-  nextNumber,
+  isSettledByOperator,
+  newerPosition,
+  nextTermNumber,
   type Position,
   positionOf,
   type Term,
-  verdictOn,
 } from '../../domain/rewinds/term.ts';
 import type { Log } from '../ports/log.ts';
 import type { Terms } from '../ports/terms.ts';
@@ -18,15 +18,15 @@ type Ports = {
   readonly terms: Terms;
   readonly witness: Witness;
   readonly log: Log;
-  /** Drops what this process remembers of what is stored. */
+  /** Drops the caches of this process. */
   readonly forget: () => void;
 };
 
-/** After a database took over elsewhere, processes that miss something have so long to say it. */
-const OBJECTIONS_MS = 3_000;
+/** Time after a failover in which processes can report missing data. */
+const OBJECTION_PERIOD_MS = 3_000;
 /**
- * A process confirms its record at least this often. When nothing is changed for long, the records of processes that ended are
- * still older than that of a process that runs.
+ * Maximum interval in which a process confirms its record. Even if nothing is changed for long, the records of ended processes are
+ * older than that of a running one.
  */
 const IDLE_CHECK_MS = 10_000;
 const LOST =
@@ -35,159 +35,160 @@ const LOST =
 const SETTLING = 'another database has just taken over; it is waited for those who miss something in it';
 
 /**
- * Watches whether the database goes back in time while this process lives. It compares what the database knows of its past
- * with what this process saw of it, now and then and on each new connection. When something is missing, nothing is
- * given away any more until an operator has seen to it; what only takes something back, and what reads, goes on.
+ * Detects a rollback of the database while this process runs. It compares the history in the database with what this process saw of it,
+ * periodically and on each new connection. When data are missing, nothing is issued until an operator has run the fence; reads and
+ * revocations continue.
  */
 export class RewindWatch {
   readonly #ports: Ports;
   readonly #address: string;
-  #seen: Position;
+  #position: Position;
   #place: string;
   #isLost = false;
-  #settledAt = 0;
+  #settlesAt = 0;
   #fencedAt: Date | undefined;
   #counted: number;
   #confirmedAt = performance.now();
-  #noted: Position | undefined;
-  /** The newest position that the database knows to be recorded by this process. */
-  #marked: Position | undefined;
+  #recordedPosition: Position | undefined;
+  /** The newest position that this process has marked as recorded in the database. */
+  #markedPosition: Position | undefined;
   #isWitnessFailing = false;
 
-  /** @param history as `assertNotRewound` has found it. */
+  /** @param history the result of `assertNotRewound`. */
   constructor(ports: Ports, address: string, history: History) {
     this.#ports = ports;
     this.#address = address;
     const [newest] = history.terms;
     if (newest === undefined) throw new Error('the database has no history');
-    this.#seen = positionOf(newest);
+    this.#position = positionOf(newest);
     this.#place = history.place;
     this.#counted = ports.terms.changes;
-    this.#enter(history);
+    this.#enterTerm(history);
   }
 
-  /** Why nothing may be given away at this moment; undefined when all is well. */
+  /** The reason for which nothing may be issued at present; undefined otherwise. */
   get refusal(): string | undefined {
     if (this.#isLost) return LOST;
-    return performance.now() < this.#settledAt ? SETTLING : undefined;
+    return performance.now() < this.#settlesAt ? SETTLING : undefined;
   }
 
-  /** What is older and counts once does not count any more. */
+  /** Time of the last fence: older single-use values are invalid. */
   get fencedAt(): Date | undefined {
     return this.#fencedAt;
   }
 
-  /** Counts what this process has changed since the last time, and looks whether all that it saw is there. */
+  /** Counts the changes of this process since the last call, and checks that everything that it saw is there. */
   async tick(): Promise<void> {
     const { terms } = this.#ports;
     const { changes } = terms;
-    const isToCount = changes !== this.#counted && this.refusal === undefined;
-    const history = isToCount ? await terms.count(this.#seen) : await terms.read();
-    if (isToCount) {
+    const mustCount = changes !== this.#counted && this.refusal === undefined;
+    const history = mustCount ? await terms.count(this.#position) : await terms.read();
+    if (mustCount) {
       this.#counted = changes;
       this.#confirmedAt = performance.now();
     }
-    await this.look(terms, history);
+    await this.verify(terms, history);
     if (history.challenges.length > 0 && this.refusal === undefined) await terms.answerChallenges(history.challenges);
     this.#confirmWhileIdle();
-    await this.testify();
+    await this.recordPosition();
   }
 
-  /** Makes the position newer without counting: a standby that lacks only this has lost nothing. */
+  /** Advances the position without a write: a standby that lacks only this has lost nothing. */
   #confirmWhileIdle(): void {
     if (this.refusal !== undefined || performance.now() - this.#confirmedAt < IDLE_CHECK_MS) return;
     this.#confirmedAt = performance.now();
-    this.#seen = { ...this.#seen, idleChecks: (this.#seen.idleChecks ?? 0) + 1 };
+    this.#position = { ...this.#position, idleChecks: (this.#position.idleChecks ?? 0) + 1 };
   }
 
-  /** At the end of the process, when nothing is changed any more. */
+  /** Writes the final record at the end of the process. */
   async close(): Promise<void> {
     await this.tick();
   }
 
   /**
-   * Records outside of the database how far it is, and then tells the database how far the record is, so that a start without that
-   * record, or with an older one, is refused.
+   * Records the position outside of the database, and then marks it as recorded in the database, so that a start without that
+   * record, or with an older one, is rejected.
    */
-  async testify(): Promise<void> {
+  async recordPosition(): Promise<void> {
     if (this.#isLost) return;
-    if (this.#noted !== this.#seen) await this.#note(this.#seen);
-    const recorded = this.#noted;
-    if (recorded === undefined || recorded === this.#marked) return;
+    if (this.#recordedPosition !== this.#position) await this.#writeSighting(this.#position);
+    const recordedPosition = this.#recordedPosition;
+    if (recordedPosition === undefined || recordedPosition === this.#markedPosition) return;
     const { terms, witness } = this.#ports;
-    await terms.markWitnessed(recorded, witness.qualifiedPlace);
-    this.#marked = recorded;
+    await terms.markWitnessed(recordedPosition, witness.qualifiedLocation);
+    this.#markedPosition = recordedPosition;
   }
 
-  /** @param terms over a connection that is good for it: that of a database that has just taken over may be the only one. */
-  async look(terms: Terms, found?: History): Promise<void> {
-    let history = found ?? (await terms.read());
-    // What was read before another look has gone on is out of date, and no sign of anything.
-    for (let seen: Position | undefined; this.#misses(history) && seen !== this.#seen; ) {
-      seen = this.#seen;
+  /** @param terms of the current connection: after a failover it may be the only one to the new database. */
+  async verify(terms: Terms, knownHistory?: History): Promise<void> {
+    let history = knownHistory ?? (await terms.read());
+    // A history that was read before a concurrent check advanced is out of date, and no evidence of a loss.
+    for (let previousPosition: Position | undefined; this.#isMissingData(history) && previousPosition !== this.#position; ) {
+      previousPosition = this.#position;
       history = await terms.read();
     }
     const [newest] = history.terms;
-    if (newest === undefined || this.#misses(history)) return this.#lose(terms, true, newest);
-    if (newest.lostAt !== null) return this.#lose(terms, false, newest);
-    const isPlaced = history.place === newest.place;
-    if (!isPlaced || (history.place !== this.#place && !isSettledSince(history, this.#seen))) {
-      // Nobody can work on a file that another one has taken the name of.
-      if (!terms.moves || !(await terms.hasLastChange())) return this.#lose(terms, true, newest);
-      if (!isPlaced) {
-        await terms.open({ after: newest.number, number: nextNumber(history, this.#seen.term), how: 'promoted' });
+    if (newest === undefined || this.#isMissingData(history)) return this.#handleLoss(terms, true, newest);
+    if (newest.lostAt !== null) return this.#handleLoss(terms, false, newest);
+    const isSameLocation = history.place === newest.place;
+    if (!isSameLocation || (history.place !== this.#place && !isSettledByOperator(history, this.#position))) {
+      // A SQLite file that was replaced by another one is lost for this process.
+      if (!terms.moves || !(await terms.hasLastChange())) return this.#handleLoss(terms, true, newest);
+      if (!isSameLocation) {
+        await terms.open({ after: newest.number, number: nextTermNumber(history, this.#position.term), how: 'promoted' });
         history = await terms.read();
-        if (history.terms[0]?.lostAt !== null) return this.#lose(terms, false, newest);
+        if (history.terms[0]?.lostAt !== null) return this.#handleLoss(terms, false, newest);
       }
     }
     this.#place = history.place;
     this.#advance(history);
   }
 
-  #misses(history: History): boolean {
-    const { lineage } = this.#seen;
-    return history.terms[0]?.lineage !== lineage || verdictOn(history, this.#seen) === 'lost';
+  #isMissingData(history: History): boolean {
+    const { lineage } = this.#position;
+    return history.terms[0]?.lineage !== lineage || compareWithHistory(history, this.#position) === 'lost';
   }
 
   #advance(history: History): void {
     const [newest] = history.terms;
     if (newest === undefined) return;
     const position = positionOf(newest);
-    if (position.termId !== this.#seen.termId) {
-      this.#enter(history);
+    if (position.termId !== this.#position.termId) {
+      this.#enterTerm(history);
       this.#ports.forget();
       const { number, how, place } = newest;
       this.#ports.log.warn('the database began another term', { term: number, how, place });
-      this.#seen = position;
-    } else this.#seen = later(this.#seen, position);
+      this.#position = position;
+    } else this.#position = newerPosition(this.#position, position);
     this.#isLost = false;
   }
 
-  #enter({ terms: [newest, ...earlier], now }: History): void {
+  #enterTerm({ terms: [newest, ...earlier], now }: History): void {
     if (newest === undefined) return;
     this.#fencedAt = fencedAt({ terms: [newest, ...earlier] });
-    const left = newest.how === 'promoted' && this.#ports.terms.moves ? newest.beganAt.getTime() + OBJECTIONS_MS - now.getTime() : 0;
-    this.#settledAt = performance.now() + Math.min(left, OBJECTIONS_MS);
+    const remainingMs =
+      newest.how === 'promoted' && this.#ports.terms.moves ? newest.beganAt.getTime() + OBJECTION_PERIOD_MS - now.getTime() : 0;
+    this.#settlesAt = performance.now() + Math.min(remainingMs, OBJECTION_PERIOD_MS);
   }
 
-  /** @param newest term that was observed; undefined in a database that has no history. */
-  async #lose(terms: Terms, isNews: boolean, newest: Term | undefined): Promise<void> {
+  /** @param newest observed term; undefined in a database without history. */
+  async #handleLoss(terms: Terms, isNew: boolean, newest: Term | undefined): Promise<void> {
     if (!this.#isLost) {
       this.#isLost = true;
-      this.#ports.log.error(LOST, { seen: nameOfPosition(this.#seen) });
+      this.#ports.log.error(LOST, { seen: formatPosition(this.#position) });
       this.#ports.forget();
-      // What is said in a file that has lost its name, nobody reads. Its successor did not come to this position.
-      if (isNews && !terms.moves) await this.#note({ ...this.#seen, counter: this.#seen.counter + 1 });
+      // A file that was replaced is not read any more, so the loss is recorded by a position that its successor did not reach.
+      if (isNew && !terms.moves) await this.#writeSighting({ ...this.#position, counter: this.#position.counter + 1 });
     }
-    // The others may have missed nothing, and would go on.
-    if (isNews && newest !== undefined) await terms.markLost(positionOf(newest));
+    // Other processes may not notice the loss, so the term is marked.
+    if (isNew && newest !== undefined) await terms.markLost(positionOf(newest));
   }
 
-  async #note(position: Position): Promise<void> {
+  async #writeSighting(position: Position): Promise<void> {
     const { witness, log } = this.#ports;
     try {
       await witness.note({ ...position, address: this.#address });
-      this.#noted = position;
+      this.#recordedPosition = position;
       this.#isWitnessFailing = false;
     } catch (error) {
       if (!this.#isWitnessFailing)

@@ -1,34 +1,34 @@
 import { describeCancellation } from '../../domain/audit/describe-change.ts';
-import { cancelled } from '../../domain/sessions/cancellation.ts';
+import { cancelSession } from '../../domain/sessions/cancellation.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
-import type { RememberedCaller } from '../caller.ts';
+import type { CachedCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { attemptFor } from '../transactions/attempt.ts';
-import { WORLD } from '../transactions/known.ts';
+import { TRANSACTION_PORTS } from '../transactions/tenant-transaction.ts';
 import { FetchedSessions } from './fetched-sessions.ts';
-import type { SeenSession } from './sessions.ts';
-import { visible } from './visibility.ts';
+import type { SessionSnapshot } from './sessions.ts';
+import { assertVisible } from './visibility.ts';
 
-/** Times that a wallet may be quicker: each fetch and each note makes another version. */
+/** Limit of retries after concurrent changes by the wallet: each fetch and each note creates another version. */
 const MAX_ATTEMPTS = 20;
 
-/** Ends a session before its wallet does. Of a redemption, a response and this exactly one comes first. */
-export class CancelSession extends needs({ ...WORLD, fetchedSessions: FetchedSessions }) {
+/** Ends a session before its wallet does. Of a redemption, a response and a cancellation exactly one succeeds. */
+export class CancelSession extends needs({ ...TRANSACTION_PORTS, fetchedSessions: FetchedSessions }) {
   /** @throws Failure `not_found`, `conflict` for a session that has ended or is being answered. */
-  execute(caller: RememberedCaller, id: SessionId): Promise<SeenSession> {
-    return attemptFor(this.ports, caller, async (known, present) => {
-      const { now, configured } = known;
-      const audit = { by: present, change: describeCancellation(id) };
+  execute(caller: CachedCaller, id: SessionId): Promise<SessionSnapshot> {
+    return attemptFor(this.ports, caller, async (transaction, currentCaller) => {
+      const { now, tenant } = transaction;
+      const audit = { by: currentCaller, change: describeCancellation(id) };
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        await this.ports.fetchedSessions.settled(known.tenantId);
-        const read = await known.confirm(known.reads.seenSession(id));
-        const session = visible(present, read.session);
-        const change = cancelled(session, now);
-        if ((await known.tryCommit({ session: change, audit }, {})) === 'session') continue;
+        await this.ports.fetchedSessions.flushTenant(transaction.tenantId);
+        const result = await transaction.confirm(transaction.reads.sessionWithAuthorization(id));
+        const session = assertVisible(currentCaller, result.session);
+        const change = cancelSession(session, now);
+        if ((await transaction.tryCommit({ session: change, audit }, {})) === 'session') continue;
         const { outcome = null, to: status = session.status } = change;
-        const ended = { ...session, status, outcome, version: session.version + 1, updatedAt: now };
-        return { session: ended, asked: read.asked, tenant: await configured.tenant(), now };
+        const cancelledSession = { ...session, status, outcome, version: session.version + 1, updatedAt: now };
+        return { session: cancelledSession, authorization: result.authorization, tenant: await tenant.tenant(), now };
       }
       throw new Failure('conflict', 'the session changes all the time; try again');
     });

@@ -1,20 +1,20 @@
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
-import type { CleanedUpTenant, CleanUpPlace, CleanUpTenant } from '../ports/maintenance.ts';
+import type { CleanedUpTenant, CleanUpCursor, CleanUpTenant } from '../ports/maintenance.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 
-/** Sessions that had to be left are visited again, with what was created after them. */
-const LEFT_AGAIN_MS = 600_000;
-const COMPLETE_WALK_EVERY_MS = 86_400_000;
-/** A tenant without a mark is walked from its oldest session. */
+/** Interval after which sessions that had to be kept are visited again. */
+const REVISIT_INTERVAL_MS = 600_000;
+const COMPLETE_PASS_INTERVAL_MS = 86_400_000;
+/** Limit of stored marks. A tenant without a mark is visited from its oldest session. */
 const MAX_MARKS = 20_000;
 
 type Mark = {
   readonly mode: string;
-  /** Sessions that were created until then are cleaned up, */
+  /** Sessions that were created up to this time are cleaned up, */
   readonly until: Date;
-  /** but for some of those that were created from then on. */
+  /** except for some of those that were created after this time. */
   readonly leftFrom: Date | undefined;
   readonly leftAgainAt: number;
   readonly completeWalkAt: number;
@@ -22,15 +22,15 @@ type Mark = {
 type CleanUpStep = { readonly removed: number; readonly anonymized: number; readonly unsent: number; readonly mayBeMore: boolean };
 
 /**
- * Removes or anonymizes the sessions that their tenants keep no longer. A run visits the sessions of a tenant that became due since
- * its last walk, so that it costs what is due, however many anonymous sessions are stored. The first walk of a process and one
- * walk a day visit all that are older than their tenant keeps them.
+ * Removes or anonymizes sessions after their retention time. A run visits only the sessions that became due since the last pass over
+ * their tenant, so its cost does not depend on the number of stored anonymous sessions. The first pass of a process and one pass a
+ * day visit all sessions that are past their retention time.
  */
 export class CleanUpSessions extends needs({ store: Store, settings: ServiceSettings }) {
   readonly #marks = new Map<TenantId, Mark>();
-  #place: CleanUpPlace | undefined;
+  #cursor: CleanUpCursor | undefined;
 
-  /** @param now of the database. @returns what works through one batch of at most `limit` sessions. */
+  /** @param now of the database. @returns a function that processes one batch of at most `limit` sessions. */
   begin(now: Date, limit: number): () => Promise<CleanUpStep> {
     const options = {
       ttlSeconds: this.ports.settings.sessionTtlSeconds,
@@ -38,12 +38,12 @@ export class CleanUpSessions extends needs({ store: Store, settings: ServiceSett
     };
     return async () => {
       const { maintenance } = this.ports.store;
-      // A walk that the former run had no time to finish goes on.
-      const done = await maintenance.cleanUpSessions(now, limit, options, this.#place);
-      for (const tenant of done.walked ?? []) this.#mark(tenant, now);
-      this.#place = done.next;
-      const { removed, anonymized, unsent = 0 } = done;
-      return { removed, anonymized, unsent, mayBeMore: done.next !== undefined };
+      // Continues a pass that the previous run had no time to finish.
+      const batch = await maintenance.cleanUpSessions(now, limit, options, this.#cursor);
+      for (const tenant of batch.walked ?? []) this.#mark(tenant, now);
+      this.#cursor = batch.next;
+      const { removed, anonymized, unsent = 0 } = batch;
+      return { removed, anonymized, unsent, mayBeMore: batch.next !== undefined };
     };
   }
 
@@ -58,16 +58,16 @@ export class CleanUpSessions extends needs({ store: Store, settings: ServiceSett
   }
 
   #mark({ id, mode, until, leftFrom }: CleanedUpTenant, now: Date): void {
-    const before = this.#marks.get(id);
-    const again = now.getTime() + LEFT_AGAIN_MS;
-    const isLeftBefore = before?.leftFrom !== undefined && before.leftAgainAt > now.getTime() ? before : undefined;
+    const previousMark = this.#marks.get(id);
+    const revisitAt = now.getTime() + REVISIT_INTERVAL_MS;
+    const pendingMark = previousMark?.leftFrom !== undefined && previousMark.leftAgainAt > now.getTime() ? previousMark : undefined;
     if (this.#marks.size >= MAX_MARKS) this.#marks.clear();
     this.#marks.set(id, {
       mode,
-      until: before === undefined || before.until < until ? until : before.until,
-      leftFrom: isLeftBefore?.leftFrom ?? leftFrom,
-      leftAgainAt: isLeftBefore?.leftAgainAt ?? again,
-      completeWalkAt: before?.completeWalkAt ?? now.getTime() + COMPLETE_WALK_EVERY_MS,
+      until: previousMark === undefined || previousMark.until < until ? until : previousMark.until,
+      leftFrom: pendingMark?.leftFrom ?? leftFrom,
+      leftAgainAt: pendingMark?.leftAgainAt ?? revisitAt,
+      completeWalkAt: previousMark?.completeWalkAt ?? now.getTime() + COMPLETE_PASS_INTERVAL_MS,
     });
   }
 }

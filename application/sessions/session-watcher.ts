@@ -6,19 +6,19 @@ import { Log } from '../ports/log.ts';
 import { Store } from '../ports/store.ts';
 
 const MAX_WATCHES = 4_000;
-/** Shares of it, so that nobody can take all of them. */
-const MAX_OF_TENANT = 2_000;
-const MAX_OF_CLIENT = 1_000;
-const MAX_OF_SESSION = 20;
+/** Limits per tenant, client and session, so that none of them can use all streams. */
+const MAX_PER_TENANT = 2_000;
+const MAX_PER_CLIENT = 1_000;
+const MAX_PER_SESSION = 20;
 const POLL_MS = 2_000;
 /** Ids per query of the poll. */
 const POLL_BATCH = 500;
 
-/** One stream's ear. It hears that something may have changed; the row tells what. */
+/** The subscription of one stream. It signals that something may have changed; the stream then reads the row. */
 export class Watch {
-  /** The version that the stream has read; the poll looks for another one. */
+  /** The version that the stream has read; the poll compares it with the stored one. */
   version = 0;
-  #rung = false;
+  #isSignalled = false;
   #closed = false;
   #wake: (() => void) | undefined;
   readonly #release: (watch: Watch) => void;
@@ -31,14 +31,14 @@ export class Watch {
     return this.#closed;
   }
 
-  ring(): void {
-    this.#rung = true;
+  signal(): void {
+    this.#isSignalled = true;
     this.#wake?.();
   }
 
-  /** Waits for a change, but not longer than `milliseconds`. @returns whether there may be one. */
+  /** Waits for a change, at most for `milliseconds`. @returns true if there may be one. */
   async next(milliseconds: number): Promise<boolean> {
-    if (!this.#rung && !this.#closed) {
+    if (!this.#isSignalled && !this.#closed) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, milliseconds);
         this.#wake = () => {
@@ -48,9 +48,9 @@ export class Watch {
       });
       this.#wake = undefined;
     }
-    const rung = this.#rung;
-    this.#rung = false;
-    return rung;
+    const wasSignalled = this.#isSignalled;
+    this.#isSignalled = false;
+    return wasSignalled;
   }
 
   close(): void {
@@ -61,17 +61,15 @@ export class Watch {
   }
 }
 
-/** The streams of one tenant. */
 type TenantWatches = {
   readonly sessions: Map<SessionId, Set<Watch>>;
-  /** How many streams each client has. */
   readonly clients: Map<string, number>;
   count: number;
 };
 
 /**
- * Tells streams when their sessions may have changed: at once by the event bus, and within two seconds by one poll
- * for all streams of this process, because a change can happen at another instance and a message can be lost.
+ * Notifies streams when their sessions may have changed: at once by the event bus, and within two seconds by one poll
+ * for all streams of this process, because a change can happen in another process and a message can be lost.
  */
 export class SessionWatcher extends needs({ store: Store, eventBus: EventBus, log: Log }) {
   readonly #watches = new Map<TenantId, TenantWatches>();
@@ -80,56 +78,58 @@ export class SessionWatcher extends needs({ store: Store, eventBus: EventBus, lo
   #unsubscribe: (() => void) | undefined;
   #closed = false;
 
-  /** Streams that are open now. */
   get count(): number {
     return this.#count;
   }
 
   /**
-   * @throws Failure `unavailable` when this process stops, or has all the streams that it can bear: of all, of the
-   *   tenant, of the client or of the session.
+   * @throws Failure `unavailable` when this process stops, or when the limit of all streams, of the tenant, of the client or of the
+   *   session is reached.
    */
   open(tenantId: TenantId, clientId: string, id: SessionId): Watch {
-    const ofTenant = this.#watches.get(tenantId) ?? { sessions: new Map(), clients: new Map(), count: 0 };
-    const ofSession = ofTenant.sessions.get(id) ?? new Set<Watch>();
-    const ofClient = ofTenant.clients.get(clientId) ?? 0;
+    const tenantWatches = this.#watches.get(tenantId) ?? { sessions: new Map(), clients: new Map(), count: 0 };
+    const sessionWatches = tenantWatches.sessions.get(id) ?? new Set<Watch>();
+    const clientCount = tenantWatches.clients.get(clientId) ?? 0;
     const isFull =
-      this.#count >= MAX_WATCHES || ofTenant.count >= MAX_OF_TENANT || ofClient >= MAX_OF_CLIENT || ofSession.size >= MAX_OF_SESSION;
+      this.#count >= MAX_WATCHES ||
+      tenantWatches.count >= MAX_PER_TENANT ||
+      clientCount >= MAX_PER_CLIENT ||
+      sessionWatches.size >= MAX_PER_SESSION;
     if (this.#closed || isFull) {
       const message = 'too many event streams are open; poll the session, or try again later';
       throw new Failure('unavailable', { message, retryAfterSeconds: 30 });
     }
     const watch = new Watch((closed) => this.#remove(tenantId, clientId, id, closed));
-    ofTenant.sessions.set(id, ofSession.add(watch));
-    ofTenant.clients.set(clientId, ofClient + 1);
-    ofTenant.count++;
-    this.#watches.set(tenantId, ofTenant);
+    tenantWatches.sessions.set(id, sessionWatches.add(watch));
+    tenantWatches.clients.set(clientId, clientCount + 1);
+    tenantWatches.count++;
+    this.#watches.set(tenantId, tenantWatches);
     this.#count++;
     this.#unsubscribe ??= this.ports.eventBus.subscribe((wakeUp) => {
       if (wakeUp.type !== 'session') return;
       const { sessions } = this.#watches.get(wakeUp.tenantId) ?? {};
-      for (const rung of sessions?.get(wakeUp.sessionId) ?? []) rung.ring();
+      for (const watched of sessions?.get(wakeUp.sessionId) ?? []) watched.signal();
     });
     this.#schedule();
     return watch;
   }
 
-  /** Ends all streams and refuses new ones: the process is about to stop, and listeners come back elsewhere. */
+  /** Ends all streams and rejects new ones before the process stops; clients reconnect to another process. */
   close(): void {
     this.#closed = true;
-    const ofSessions = [...this.#watches.values()].flatMap(({ sessions }) => [...sessions.values()]);
-    for (const watch of ofSessions.flatMap((ofSession) => [...ofSession])) watch.close();
+    const watchSets = [...this.#watches.values()].flatMap(({ sessions }) => [...sessions.values()]);
+    for (const watch of watchSets.flatMap((ofSession) => [...ofSession])) watch.close();
   }
 
   #remove(tenantId: TenantId, clientId: string, id: SessionId, watch: Watch): void {
-    const ofTenant = this.#watches.get(tenantId);
-    const ofSession = ofTenant?.sessions.get(id);
-    if (ofTenant === undefined || ofSession === undefined || !ofSession.delete(watch)) return;
-    const ofClient = (ofTenant.clients.get(clientId) ?? 1) - 1;
-    if (ofClient > 0) ofTenant.clients.set(clientId, ofClient);
-    else ofTenant.clients.delete(clientId);
-    if (ofSession.size === 0) ofTenant.sessions.delete(id);
-    if (--ofTenant.count === 0) this.#watches.delete(tenantId);
+    const tenantWatches = this.#watches.get(tenantId);
+    const sessionWatches = tenantWatches?.sessions.get(id);
+    if (tenantWatches === undefined || sessionWatches === undefined || !sessionWatches.delete(watch)) return;
+    const clientCount = (tenantWatches.clients.get(clientId) ?? 1) - 1;
+    if (clientCount > 0) tenantWatches.clients.set(clientId, clientCount);
+    else tenantWatches.clients.delete(clientId);
+    if (sessionWatches.size === 0) tenantWatches.sessions.delete(id);
+    if (--tenantWatches.count === 0) this.#watches.delete(tenantId);
     this.#count--;
     if (this.#count > 0) return;
     clearTimeout(this.#timer);
@@ -158,12 +158,12 @@ export class SessionWatcher extends needs({ store: Store, eventBus: EventBus, lo
   }
 
   async #compare(tenantId: TenantId, ids: readonly SessionId[]): Promise<void> {
-    const stored = await this.ports.store.read(tenantId).sessionVersions(ids);
-    const versions = new Map(stored.map(({ id, version }) => [id, version]));
+    const storedVersions = await this.ports.store.read(tenantId).sessionVersions(ids);
+    const versions = new Map(storedVersions.map(({ id, version }) => [id, version]));
     for (const id of ids) {
       for (const watch of this.#watches.get(tenantId)?.sessions.get(id) ?? []) {
-        // A session that is gone has no version, which is a change too.
-        if (watch.version !== versions.get(id)) watch.ring();
+        // A removed session has no version, which counts as a change.
+        if (watch.version !== versions.get(id)) watch.signal();
       }
     }
   }

@@ -1,25 +1,25 @@
 import { describeShownSession } from '../../domain/audit/describe-change.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
-import type { RememberedCaller } from '../caller.ts';
+import type { CachedCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { attemptFor } from '../transactions/attempt.ts';
-import { WORLD } from '../transactions/known.ts';
+import { TRANSACTION_PORTS } from '../transactions/tenant-transaction.ts';
 import { FetchedSessions } from './fetched-sessions.ts';
-import type { SeenSession } from './sessions.ts';
-import { visible } from './visibility.ts';
+import type { SessionSnapshot } from './sessions.ts';
+import { assertVisible } from './visibility.ts';
 
-/** A session with the values of persons, for somebody who is on record for it. */
-export class ShowSession extends needs({ ...WORLD, fetchedSessions: FetchedSessions }) {
-  /** @throws Failure `not_found`; without an entry in the audit log nothing is shown. */
-  execute(caller: RememberedCaller, id: SessionId): Promise<SeenSession> {
-    return attemptFor(this.ports, caller, async (known, present) => {
-      const { now, configured } = known;
-      await this.ports.fetchedSessions.settled(known.tenantId);
-      const read = await known.confirm(known.reads.seenSession(id));
-      const session = visible(present, read.session);
-      const tenant = await configured.tenant();
-      await known.commit({ audit: { by: present, change: describeShownSession(id) } });
-      return { session, asked: read.asked, tenant, now };
+/** Shows a session with personal data; each access is recorded in the audit log. */
+export class ShowSession extends needs({ ...TRANSACTION_PORTS, fetchedSessions: FetchedSessions }) {
+  /** @throws Failure `not_found`. Nothing is shown unless the audit entry is committed. */
+  execute(caller: CachedCaller, id: SessionId): Promise<SessionSnapshot> {
+    return attemptFor(this.ports, caller, async (transaction, currentCaller) => {
+      const { now } = transaction;
+      await this.ports.fetchedSessions.flushTenant(transaction.tenantId);
+      const result = await transaction.confirm(transaction.reads.sessionWithAuthorization(id));
+      const session = assertVisible(currentCaller, result.session);
+      const tenant = await transaction.tenant.tenant();
+      await transaction.commit({ audit: { by: currentCaller, change: describeShownSession(id) } });
+      return { session, authorization: result.authorization, tenant, now };
     });
   }
 }

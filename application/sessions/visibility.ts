@@ -12,7 +12,7 @@ const KIND_OF_ROLE: Readonly<Partial<Record<Role, SessionKind>>> = {
   'presentation:request': 'verification',
 };
 
-/** Roles that see sessions of either kind. */
+/** Roles that may see sessions. */
 export const SESSION_ROLES = [
   'issuance:manage',
   'issuance:offer',
@@ -20,19 +20,18 @@ export const SESSION_ROLES = [
   'presentation:request',
 ] as const satisfies readonly Role[];
 
-/** The kinds of sessions that the caller's roles are about. */
 export function visibleKinds(caller: TenantCaller): SessionKind[] {
   const kinds = caller.roles.flatMap((role) => KIND_OF_ROLE[role] ?? []);
   return [...new Set(kinds)];
 }
 
-/** Whether the caller's roles and restrictions let it know of this session, and there is something left to look at. */
+/** True if the caller's roles and restrictions cover the session, and it is not hidden. */
 export function isVisible(caller: TenantCaller, session: Session): boolean {
-  return session.isHidden !== true && mayKnow(caller, session);
+  return session.isHidden !== true && mayAccess(caller, session);
 }
 
-/** The same also of one whose contents are removed: what is left of it is the right to renew what it gave out. */
-export function mayKnow(caller: TenantCaller, session: Session): boolean {
+/** Like `isVisible`, also for a hidden session, of which only the right to refresh credentials remains. */
+export function mayAccess(caller: TenantCaller, session: Session): boolean {
   if (!caller.roles.some((role) => KIND_OF_ROLE[role] === session.kind)) return false;
   const allowed = session.kind === 'issuance' ? caller.allowedIssuanceConfigs : caller.allowedPresentationConfigs;
   // Empty or null means all.
@@ -40,17 +39,17 @@ export function mayKnow(caller: TenantCaller, session: Session): boolean {
   return session.configurationIds.every((id) => allowed.includes(id));
 }
 
-/** @throws Failure `not_found`, alike for an unknown session and one that the caller must not know of. */
+/** @throws Failure `not_found` for an unknown session and for one that the caller must not see. */
 export async function readVisibleSession(store: Store, caller: TenantCaller, id: SessionId): Promise<Session> {
-  return visible(caller, (await store.read(caller.tenantId).session(id))?.session);
+  return assertVisible(caller, (await store.read(caller.tenantId).session(id))?.session);
 }
 
-/** @throws Failure `not_found`, alike for an unknown session and one that the caller must not know of. */
-export function visible(caller: TenantCaller, session: Session | undefined): Session {
-  if (session === undefined || !isVisible(caller, session)) throw noSession();
+/** @throws Failure `not_found` for an unknown session and for one that the caller must not see. */
+export function assertVisible(caller: TenantCaller, session: Session | undefined): Session {
+  if (session === undefined || !isVisible(caller, session)) throw sessionNotFoundError();
   return session;
 }
 
-export function noSession(): Failure {
+export function sessionNotFoundError(): Failure {
   return new Failure('not_found', 'there is no such session');
 }

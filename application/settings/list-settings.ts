@@ -9,13 +9,14 @@ export const SettingsQuery = z.object({
 });
 export type SettingsQuery = z.infer<typeof SettingsQuery>;
 
-/** What the service was started with, for whoever runs it. There are as many as the manual has. */
+/** Lists the settings that the service was started with, for its operator. */
 export class ListSettings extends needs({ listedSettings: ListedSettings }) {
-  /** @returns settings that fit, in the order of the manual; of secrets only whether they are set. */
+  /** @returns matching settings, in the order of the manual; secrets without their values. */
   async execute(_caller: Caller, { q, source }: SettingsQuery): Promise<readonly ListedSetting[]> {
-    const wanted = q?.toLowerCase();
+    const searchText = q?.toLowerCase();
     return this.ports.listedSettings.all.filter(
-      (setting) => (source === undefined || setting.source === source) && (wanted === undefined || textOf(setting).includes(wanted)),
+      (setting) =>
+        (source === undefined || setting.source === source) && (searchText === undefined || textOf(setting).includes(searchText)),
     );
   }
 }

@@ -8,10 +8,10 @@ import type { TenantReads } from '../ports/store.ts';
 type IssuedBySession = { readonly configurationIds?: readonly string[] | undefined; readonly batches: readonly IssuedBatch[] };
 
 /**
- * What was issued is kept longer than the session, so whether a caller may know of it is told by both.
- * @throws Failure `not_found`, alike for a session that there is not and one that the caller must not know of.
+ * Checks access to the issuance record of a session, which outlives the session; so both are considered.
+ * @throws Failure `not_found` for an unknown session and for one that the caller must not see.
  */
-export async function assertMayKnow(
+export async function assertMayAccess(
   reads: Pick<TenantReads, 'session'>,
   caller: TenantCaller,
   id: SessionId,
@@ -19,22 +19,22 @@ export async function assertMayKnow(
 ): Promise<void> {
   if (batches.length === 0) {
     const session = (await reads.session(id))?.session;
-    if (session?.kind !== 'issuance') throw unknown();
+    if (session?.kind !== 'issuance') throw sessionNotFoundError();
     assertVisible(caller, session.configurationIds);
   }
-  // Those of which nothing was issued yet are barred by a revocation, too.
+  // A revocation also bars configurations of which nothing was issued yet.
   assertVisible(caller, [...configurationIds, ...batches.map((batch) => batch.credentialConfigurationId)]);
 }
 
-/** A restricted client does not learn of sessions beyond its configurations. */
+/** A restricted client does not learn about sessions beyond its configurations. */
 function assertVisible(caller: TenantCaller, configurationIds: readonly string[]): void {
   try {
     assertMayUse(caller.allowedIssuanceConfigs, configurationIds);
   } catch {
-    throw unknown();
+    throw sessionNotFoundError();
   }
 }
 
-function unknown(): Failure {
+function sessionNotFoundError(): Failure {
   return new Failure('not_found', 'there is no such session');
 }

@@ -1,18 +1,18 @@
-import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, selectKeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
-import { areTrustedAlike, currentSigner, listSigners, signerOfList } from '../../domain/status-lists/list-signer.ts';
+import { currentSigner, haveSameTrust, listSigners, signerOfList } from '../../domain/status-lists/list-signer.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
 
-/** Whose credentials a list serves, and who signs it. */
+/** The configuration that a list serves, and its signer. */
 export type Binding = Pick<StatusList, 'credentialConfigurationId' | 'keyChainId'>;
 
 type Repositories = Pick<TenantRepositories, 'credentialConfigurations' | 'keyChains'>;
 
 /**
- * A list that serves one configuration is signed by somebody whom readers of its credentials trust.
- * @param keyChainId undefined: any that fits.
- * @throws Failure `invalid_input` when there is no such configuration or key chain, or they do not go together.
+ * Determines the signer of a list: one that readers of the configuration's credentials trust.
+ * @param keyChainId undefined for the preferred one.
+ * @throws Failure `invalid_input` for an unknown configuration or key chain, or an unsuitable combination.
  */
 export async function bind(
   { credentialConfigurations, keyChains }: Repositories,
@@ -21,9 +21,9 @@ export async function bind(
   now: Date,
 ): Promise<Binding> {
   const chains = await keyChains.list();
-  if (keyChainId !== undefined) assertSigns(chains, keyChainId, now);
+  if (keyChainId !== undefined) assertCanSign(chains, keyChainId, now);
   if (credentialConfigurationId === null) {
-    if (keyChainId === undefined) assertSigns(chains, null, now);
+    if (keyChainId === undefined) assertCanSign(chains, null, now);
     return { credentialConfigurationId, keyChainId: keyChainId ?? null };
   }
   const configuration = await credentialConfigurations.find(credentialConfigurationId);
@@ -38,28 +38,28 @@ export async function bind(
 }
 
 /**
- * Credentials that point at a list are out there, and their readers trust who signs it today.
+ * Checks that readers of already issued credentials still trust the list.
  * @throws Failure `conflict`.
  */
 export async function assertStillTrusted(
   { keyChains }: Pick<Repositories, 'keyChains'>,
   list: StatusList,
-  after: Binding,
+  newBinding: Binding,
   now: Date,
 ): Promise<void> {
-  if (list.usedEntries === 0 || list.keyChainId === after.keyChainId) return;
+  if (list.usedEntries === 0 || list.keyChainId === newBinding.keyChainId) return;
   const chains = await keyChains.list();
-  // Also one that has expired.
-  const named = chains.find(({ id }) => id === list.keyChainId);
-  const present = named ?? currentSigner(chains, list, now);
-  if (present !== undefined && areTrustedAlike(present, signerOfList(chains, after, now))) return;
+  // Includes an expired key chain.
+  const namedChain = chains.find(({ id }) => id === list.keyChainId);
+  const currentChain = namedChain ?? currentSigner(chains, list, now);
+  if (currentChain !== undefined && haveSameTrust(currentChain, signerOfList(chains, newBinding, now))) return;
   throw new Failure('conflict', 'credentials use this list, and their readers do not trust the other key chain: it is under another CA');
 }
 
-/** @throws Failure `invalid_input`, whatever is wrong. */
-function assertSigns(chains: readonly KeyChain[], keyChainId: string | null, now: Date): void {
+/** @throws Failure `invalid_input` for any problem. */
+function assertCanSign(chains: readonly KeyChain[], keyChainId: string | null, now: Date): void {
   if (keyChainId === null) {
-    pickKeyChain(chains, 'statusList', now);
+    selectKeyChain(chains, 'statusList', now);
     return;
   }
   try {

@@ -3,19 +3,19 @@ import type { Store } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /**
- * The lists that these batches have their entries in, by their ids. A list that another process made a moment ago may not be
- * among those that are at hand; one that is missing here is gone.
- * @param batches as they were read before.
+ * The lists of these batches by id. A list that another process created a moment ago may be missing in the cache; one that is missing in
+ * the result was removed.
+ * @param batches must have been read before the call.
  */
 export async function listsOfBatches(
   store: Store,
-  configured: TenantConfiguration,
+  tenant: TenantConfiguration,
   batches: readonly Pick<IssuedBatch, 'statusListId'>[],
 ): Promise<ReadonlyMap<string, StatusList>> {
-  const known = byId(await configured.statusLists());
-  const isAtHand = batches.every(({ statusListId: id }) => id === null || known.has(id));
-  if (isAtHand) return known;
-  return byId(await store.forTenant(configured.tenantId, ({ statusLists }) => statusLists.list()));
+  const cachedLists = byId(await tenant.statusLists());
+  const isComplete = batches.every(({ statusListId: id }) => id === null || cachedLists.has(id));
+  if (isComplete) return cachedLists;
+  return byId(await store.forTenant(tenant.tenantId, ({ statusLists }) => statusLists.list()));
 }
 
 function byId(lists: readonly StatusList[]): ReadonlyMap<string, StatusList> {

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import type { EntryBits } from '../../domain/status-lists/bits.ts';
-import { type CacheLifetime, cacheState, cacheUntil } from '../../domain/status-lists/cache.ts';
+import { type CacheLifetime, cacheLifetime, cacheState } from '../../domain/status-lists/cache.ts';
 import { decompressList } from '../../domain/status-lists/codec.ts';
 import { assertStatusListHeader, parseStatusListClaims } from '../../domain/status-lists/token.ts';
 import { parseStatusListCwt, STATUS_LIST_CWT_TYPE } from '../../domain/status-lists/token-cwt.ts';
@@ -20,24 +20,22 @@ import { download, type FetchedListStats, FetchedLists, keyOf } from '../trust-l
 
 const JWT_MEDIA_TYPE = 'application/statuslist+jwt';
 const MAX_TOKEN_BYTES = 2 * 1024 * 1024;
-/** What an entry costs besides its bytes. */
 const ENTRY_OVERHEAD = 4_096;
 const FAILURE_MS = 30_000;
-/** For entries that a copy does not have yet, a list is fetched again no sooner than this. */
-const AGAIN_MS = 10_000;
+/** Minimum age of a copy before it is fetched again for an index beyond its end. */
+const MIN_REFETCH_AGE_MS = 10_000;
 
-/** Of an SD-JWT VC a JWT is all (SD-JWT VC section 2.2.2.3); of an mdoc both forms are taken. */
+/** Accepted forms: a JWT for SD-JWT VCs (SD-JWT VC section 2.2.2.3), both forms for mdocs. */
 export type TokenForms = 'jwt' | 'jwt-or-cwt';
 const ACCEPT: Readonly<Record<TokenForms, string>> = {
   jwt: JWT_MEDIA_TYPE,
   'jwt-or-cwt': `${JWT_MEDIA_TYPE}, ${STATUS_LIST_CWT_TYPE};q=0.9`,
 };
 
-/** A list whose token was signed by the first certificate of `signer`; whether that one may is asked each time. */
+/** A list whose token was signed by the first certificate of `signer`; callers check if that signer is authorized. */
 export type RemoteStatusList = {
   readonly uri: string;
   readonly bits: EntryBits;
-  /** Inflated. */
   readonly bytes: Buffer;
   /** DER in standard base64, leaf first. */
   readonly signer: readonly string[];
@@ -45,7 +43,7 @@ export type RemoteStatusList = {
   readonly lifetime: CacheLifetime;
 };
 
-/** Status lists of others: fetched once for all who wait, kept as long as their token says, per tenant. */
+/** External status lists, cached per tenant as long as their token allows; concurrent callers share a fetch. */
 export class RemoteStatusLists extends needs({ remote: Remote, signatures: Signatures, clock: Clock, eventBus: EventBus, log: Log }) {
   readonly #lists = new FetchedLists<RemoteStatusList>({
     clock: this.ports.clock,
@@ -57,45 +55,45 @@ export class RemoteStatusLists extends needs({ remote: Remote, signatures: Signa
     failureMs: FAILURE_MS,
   });
 
-  /** @throws Refusal `status_unavailable` when no usable copy can be had, `status_invalid` for a bad token. */
+  /** @throws Refusal `status_unavailable` when no usable copy is available, `status_invalid` for an invalid token. */
   async get(tenantId: string, uri: string, forms: TokenForms): Promise<RemoteStatusList> {
     const key = keyOf(tenantId, forms, uri);
-    const known = this.#lists.peek(key);
-    const state = known === undefined ? 'expired' : cacheState(known.lifetime, this.ports.clock.now());
-    if (known !== undefined && state === 'fresh') {
+    const cached = this.#lists.peek(key);
+    const state = cached === undefined ? 'expired' : cacheState(cached.lifetime, this.ports.clock.now());
+    if (cached !== undefined && state === 'fresh') {
       this.#lists.count(tenantId, 'hits');
-      return known;
+      return cached;
     }
     this.#lists.count(tenantId, 'misses');
     try {
       return await this.#fetch(tenantId, uri, forms);
     } catch (error) {
-      if (!(error instanceof Refusal) || known === undefined || state === 'expired') throw error;
-      // Token Status List section 13.7: until `exp` the old copy may stand in.
+      if (!(error instanceof Refusal) || cached === undefined || state === 'expired') throw error;
+      // Token Status List section 13.7: the old copy may be used until `exp`.
       this.ports.log.warn('status list not refreshed, the older copy is used', { tenantId, reason: error.reason });
-      return known;
+      return cached;
     }
   }
 
   /**
-   * A copy that was fetched at this time or later, or that its token says is fresh and was fetched by then.
-   * @throws Refusal as `get`, also while an older copy could stand in.
+   * A copy that was fetched at this time or later, and is still fresh according to its token.
+   * @throws Refusal as `get`, also if an older copy is still usable.
    */
-  async renewed(tenantId: string, uri: string, notBefore: Date): Promise<RemoteStatusList> {
-    const known = this.#lists.peek(keyOf(tenantId, 'jwt', uri));
-    const isFresh = known !== undefined && cacheState(known.lifetime, this.ports.clock.now()) === 'fresh';
-    return isFresh && known.fetchedAt >= notBefore ? known : this.#fetch(tenantId, uri, 'jwt');
+  async getSince(tenantId: string, uri: string, notBefore: Date): Promise<RemoteStatusList> {
+    const cached = this.#lists.peek(keyOf(tenantId, 'jwt', uri));
+    const isFresh = cached !== undefined && cacheState(cached.lifetime, this.ports.clock.now()) === 'fresh';
+    return isFresh && cached.fetchedAt >= notBefore ? cached : this.#fetch(tenantId, uri, 'jwt');
   }
 
-  /** A copy that was fetched later than this one, where that can be had and this one is not of a moment ago. */
-  async later(tenantId: string, forms: TokenForms, than: RemoteStatusList): Promise<RemoteStatusList> {
-    const known = this.#lists.peek(keyOf(tenantId, forms, than.uri));
-    if (known !== undefined && known.fetchedAt > than.fetchedAt) return known;
-    if (this.ports.clock.now().getTime() < than.fetchedAt.getTime() + AGAIN_MS) return than;
+  /** A copy that was fetched later than this one, unless this one is recent or no other is available. */
+  async getNewer(tenantId: string, forms: TokenForms, copy: RemoteStatusList): Promise<RemoteStatusList> {
+    const cached = this.#lists.peek(keyOf(tenantId, forms, copy.uri));
+    if (cached !== undefined && cached.fetchedAt > copy.fetchedAt) return cached;
+    if (this.ports.clock.now().getTime() < copy.fetchedAt.getTime() + MIN_REFETCH_AGE_MS) return copy;
     try {
-      return await this.#fetch(tenantId, than.uri, forms);
+      return await this.#fetch(tenantId, copy.uri, forms);
     } catch (error) {
-      if (error instanceof Refusal) return than;
+      if (error instanceof Refusal) return copy;
       throw error;
     }
   }
@@ -111,24 +109,24 @@ export class RemoteStatusLists extends needs({ remote: Remote, signatures: Signa
     return this.#lists.stats(tenantId);
   }
 
-  /** The next check fetches; so does one that follows a fetch under way. */
+  /** The next check fetches the list, even if an earlier fetch is in progress. */
   clear(tenantId: string): void {
     this.#lists.clear(tenantId);
   }
 
-  async #download(tenantId: string, uri: string, forms: TokenForms): Promise<OpenedToken> {
-    const wanted = { tenantId, accept: ACCEPT[forms], maxBytes: MAX_TOKEN_BYTES };
-    const refusal = (why: string) => new Refusal('status_unavailable', why);
+  async #download(tenantId: string, uri: string, forms: TokenForms): Promise<ParsedToken> {
+    const options = { tenantId, accept: ACCEPT[forms], maxBytes: MAX_TOKEN_BYTES };
+    const refusal = (reason: string) => new Refusal('status_unavailable', reason);
     // Token Status List section 8.2
-    const { contentType, body } = await download(this.ports.remote, uri, wanted, refusal);
+    const { contentType, body } = await download(this.ports.remote, uri, options, refusal);
     if (contentType === JWT_MEDIA_TYPE) return parseJwt(body.toString('latin1').trim());
     if (contentType === STATUS_LIST_CWT_TYPE && forms === 'jwt-or-cwt') return parseCwt(body);
     throw new Refusal('status_invalid', 'content type');
   }
 }
 
-/** A token taken apart; nothing is verified yet. */
-type OpenedToken = {
+/** A parsed, unverified token. */
+type ParsedToken = {
   readonly algorithm: SigningAlgorithm;
   /** DER in standard base64, leaf first. */
   readonly signer: readonly string[];
@@ -137,7 +135,7 @@ type OpenedToken = {
   readonly payload: JsonObject;
 };
 
-function parseJwt(text: string): OpenedToken {
+function parseJwt(text: string): ParsedToken {
   const jws = parseCompactJws(text, { length: MAX_TOKEN_BYTES });
   if (jws === undefined) throw new Refusal('status_invalid', 'not a JWS');
   const { header, payload, signingInput: toVerify, signature } = jws;
@@ -148,14 +146,14 @@ function parseJwt(text: string): OpenedToken {
   return { algorithm: verdict.algorithm, signer, toVerify, signature, payload };
 }
 
-function parseCwt(bytes: Buffer): OpenedToken {
-  const { chain, ...opened } = parseStatusListCwt(bytes);
+function parseCwt(bytes: Buffer): ParsedToken {
+  const { chain, ...cwt } = parseStatusListCwt(bytes);
   if (chain === undefined) throw new Refusal('status_invalid', 'x5chain');
-  return { ...opened, signer: chain };
+  return { ...cwt, signer: chain };
 }
 
-/** Checks everything about a token except whether its signer may speak for the credential. */
-function parseToken(token: OpenedToken, uri: string, now: Date, signatures: Signatures): RemoteStatusList {
+/** Verifies a token except for the authorization of its signer. */
+function parseToken(token: ParsedToken, uri: string, now: Date, signatures: Signatures): RemoteStatusList {
   const { algorithm, signer, toVerify, signature, payload } = token;
   const key = parseCertificate(Buffer.from(signer[0] ?? '', 'base64'))?.publicJwk;
   if (key === undefined) throw new Refusal('status_invalid', 'signer certificate');
@@ -167,10 +165,10 @@ function parseToken(token: OpenedToken, uri: string, now: Date, signatures: Sign
   const { bits, lst, exp, ttl } = parseStatusListClaims(payload, uri, now);
   const bytes = decompressList(lst, bits);
   const times = { fetchedAt: now, ...defined({ exp, ttl }) };
-  return { uri, bits, bytes, signer, fetchedAt: now, lifetime: cacheUntil(times) };
+  return { uri, bits, bytes, signer, fetchedAt: now, lifetime: cacheLifetime(times) };
 }
 
-/** HAIP 1.0 section 6.1: the signer's certificate stands in `x5c`. */
+/** HAIP 1.0 section 6.1: `x5c` contains the signer's certificate. */
 function parseSigner(header: JsonObject): readonly string[] {
   try {
     return parseCertificateChain(header);

@@ -29,18 +29,18 @@ export const SubjectRevocation = object({
 export type SubjectRevocation = z.infer<typeof SubjectRevocation>;
 
 export type RevokedBySubject = {
-  /** Credentials that are revoked now. */
+  /** Number of credentials that are revoked now. */
   readonly revoked: number;
-  /** Sessions whose credentials are revoked by a job within a minute. */
+  /** Number of sessions whose credentials a job revokes within a minute. */
   readonly pending: number;
 };
 
-/** What one call revokes itself, each in a transaction of its own. */
-const SESSIONS = 50;
-/** A person has fewer batches of credentials; claims that fit so many identify nobody. */
+/** Limit of orders that one call completes itself, each in its own transaction. */
+const MAX_ORDERS = 50;
+/** More batches than one person has; claims that match so many do not identify a person. */
 export const MAX_BATCHES = 10_000;
 
-/** Revokes all credentials of one person (ARF 3.0 VCR_09), whichever sessions issued them. */
+/** Revokes all credentials of one person (ARF 3.0 VCR_09), in all sessions. */
 export class RevokeBySubject extends needs({
   store: Store,
   clock: Clock,
@@ -48,67 +48,67 @@ export class RevokeBySubject extends needs({
   subjectRevoker: SubjectRevoker,
 }) {
   /**
-   * @throws Failure `invalid_input` where nothing says how these claims identify somebody, `conflict` where they fit more than
-   *   one person could have, `forbidden` for a configuration that the client may not use.
+   * @throws Failure `invalid_input` if no configuration defines how these claims identify a person, `conflict` if they match more
+   *   batches than one person can have, `forbidden` for a configuration that the client may not use.
    */
   async execute(caller: TenantCaller, revocation: SubjectRevocation): Promise<RevokedBySubject> {
     const { store, clock } = this.ports;
     const { maintenance } = store;
     const { tenantId } = caller;
-    const { credentialConfigurationId: wanted } = revocation;
-    if (wanted !== undefined) assertMayUse(caller.allowedIssuanceConfigs, [wanted]);
+    const { credentialConfigurationId: requestedId } = revocation;
+    if (requestedId !== undefined) assertMayUse(caller.allowedIssuanceConfigs, [requestedId]);
     const fingerprints = await this.#fingerprints(caller, revocation);
-    const allowed = caller.allowedIssuanceConfigs ?? [];
-    const some = wanted !== undefined ? [wanted] : allowed.length > 0 ? allowed : undefined;
-    const found = await maintenance.countBatches(tenantId, fingerprints, MAX_BATCHES + 1);
-    if (found > MAX_BATCHES)
+    const allowedIds = caller.allowedIssuanceConfigs ?? [];
+    const configurationIds = requestedId !== undefined ? [requestedId] : allowedIds.length > 0 ? allowedIds : undefined;
+    const batchCount = await maintenance.countBatches(tenantId, fingerprints, MAX_BATCHES + 1);
+    if (batchCount > MAX_BATCHES)
       throw new Failure('conflict', `more than ${MAX_BATCHES} batches fit these claims, so they are not of one person`);
-    // Noted before the orders: from now on wallets that were authorized before get no credential of the person, also where nothing
-    // was issued yet. Grants that brought one bring nothing else either.
-    await maintenance.noteRevoked(tenantId, fingerprints, some, clock.now());
+    // Recorded before the orders: wallets that were authorized before get no credential of the person from now on, also if nothing was
+    // issued yet. Grants that produced one are revoked as well.
+    await maintenance.noteRevoked(tenantId, fingerprints, configurationIds, clock.now());
     await maintenance.revokeGrants(tenantId, fingerprints, clock.now());
-    // Ordered first: what this call does not come to, or dies over, the job does.
-    await maintenance.orderRevocations(tenantId, fingerprints, some, clock.now());
-    const all = await maintenance.revocationOrdersOf(tenantId, fingerprints, MAX_BATCHES);
-    // Of other configurations there may be orders of somebody else.
-    const orders = all.filter(({ credentialConfigurationId: id }) => some === undefined || some.includes(id));
+    // Ordered first, so that the job completes what this call does not.
+    await maintenance.orderRevocations(tenantId, fingerprints, configurationIds, clock.now());
+    const dueOrders = await maintenance.revocationOrdersOf(tenantId, fingerprints, MAX_BATCHES);
+    // There may be concurrent orders for other configurations.
+    const orders = dueOrders.filter(({ credentialConfigurationId: id }) => configurationIds === undefined || configurationIds.includes(id));
     let revoked = 0;
-    for (const order of orders.slice(0, SESSIONS)) revoked += await this.ports.subjectRevoker.revoke(caller.configured, order, caller);
-    return { revoked, pending: Math.max(0, orders.length - SESSIONS) };
+    for (const order of orders.slice(0, MAX_ORDERS)) revoked += await this.ports.subjectRevoker.revoke(caller.tenant, order, caller);
+    return { revoked, pending: Math.max(0, orders.length - MAX_ORDERS) };
   }
 
   async #fingerprints(
-    { configured, allowedIssuanceConfigs }: TenantCaller,
-    { claims, subjectClaims, credentialConfigurationId: wanted }: SubjectRevocation,
+    { tenant, allowedIssuanceConfigs }: TenantCaller,
+    { claims, subjectClaims, credentialConfigurationId: requestedId }: SubjectRevocation,
   ): Promise<readonly string[]> {
-    const configurations = (await configured.credentialConfigurations()).filter(
+    const configurations = (await tenant.credentialConfigurations()).filter(
       ({ id }) =>
-        (wanted === undefined || id === wanted) &&
+        (requestedId === undefined || id === requestedId) &&
         (allowedIssuanceConfigs === null || allowedIssuanceConfigs.length === 0 || allowedIssuanceConfigs.includes(id)),
     );
-    const ways =
+    const identifications =
       subjectClaims !== undefined
         ? [{ paths: subjectClaims, isFlat: true }]
         : configurations.flatMap(({ subjectClaims: paths, config }) =>
             paths === null || paths === undefined ? [] : [{ paths, isFlat: config.format === 'mso_mdoc' }],
           );
-    const fingerprints = await this.ports.subjectFingerprints.ofDescribed(configured, claims, ways);
+    const fingerprints = await this.ports.subjectFingerprints.ofDescribed(tenant, claims, identifications);
     if (fingerprints.length > 0) return fingerprints;
-    if (ways.length > 0) {
-      const described = ways.map(({ paths }) => paths.map((path) => path.join('.')).join(' and '));
-      const some = described.slice(0, 5).join(', or ');
-      throw invalidInput('claims', `lack what identifies a person; give ${some}`);
+    if (identifications.length > 0) {
+      const described = identifications.map(({ paths }) => paths.map((path) => path.join('.')).join(' and '));
+      const alternatives = described.slice(0, 5).join(', or ');
+      throw invalidInput('claims', `lack what identifies a person; give ${alternatives}`);
     }
-    if (wanted === undefined) {
-      const all = 'no credential configuration says whom its credentials are about; set subjectClaims there';
-      throw invalidInput('claims', all);
+    if (requestedId === undefined) {
+      const message = 'no credential configuration says whom its credentials are about; set subjectClaims there';
+      throw invalidInput('claims', message);
     }
-    throw invalidInput('credentialConfigurationId', whyNobody(wanted, configurations.length > 0));
+    throw invalidInput('credentialConfigurationId', noSubjectReason(requestedId, configurations.length > 0));
   }
 }
 
-function whyNobody(id: string, isThere: boolean): string {
-  return isThere
+function noSubjectReason(id: string, exists: boolean): string {
+  return exists
     ? `${id} does not say whom its credentials are about; set subjectClaims there for what it issues from then on, or give here ` +
         'what it said before'
     : `there is no configuration ${id}; give here as subjectClaims what it said`;

@@ -8,14 +8,13 @@ import type { SessionId } from '../../domain/shared/ids.ts';
 import { isText } from '../../domain/shared/json.ts';
 import { findEntryProblem } from '../../domain/status-lists/bits.ts';
 import type { IssuedBatch, StatusChange, StatusList } from '../../domain/status-lists/status-list.ts';
-import type { RememberedCaller, TenantCaller } from '../caller.ts';
+import type { CachedCaller, TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { attemptFor } from '../transactions/attempt.ts';
-import { type Known, WORLD } from '../transactions/known.ts';
-import { assertMayKnow } from './issued-session.ts';
+import { type TenantTransaction, TRANSACTION_PORTS } from '../transactions/tenant-transaction.ts';
+import { assertMayAccess } from './issued-session.ts';
 import { StatusAllocator } from './status-allocator.ts';
 
-/** Characters of what somebody says why. */
 const MAX_REASON = 500;
 
 const RevocationReason = z
@@ -40,54 +39,55 @@ export type Revocation = z.infer<typeof Revocation>;
 
 const VALID = 0;
 const REVOKED = 1;
-/** Issuances of one session that may come in between. */
-const ATTEMPTS = 10;
+/** Limit of retries after concurrent issuances of the session. */
+const MAX_ATTEMPTS = 10;
 
 /** Changes the status of all credentials of a session, or of those of one configuration, in one transaction. */
-export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllocator }) {
+export class RevokeSession extends needs({ ...TRANSACTION_PORTS, statusAllocator: StatusAllocator }) {
   /**
-   * @returns how many credentials had another status before.
-   * @throws Failure `not_found` for an unknown session, `conflict` when it issued nothing that has a status or what was revoked,
+   * @returns the number of credentials whose status changed.
+   * @throws Failure `not_found` for an unknown session, `conflict` when it issued no credential with a status or one that is revoked,
    *   `invalid_input` when a list cannot express the status.
    */
-  async execute(caller: RememberedCaller, revocation: Revocation): Promise<number> {
-    for (let left = ATTEMPTS; ; left--) {
+  async execute(caller: CachedCaller, revocation: Revocation): Promise<number> {
+    for (let remainingAttempts = MAX_ATTEMPTS; ; remainingAttempts--) {
       try {
-        return await attemptFor(this.ports, caller, (known, present) => this.#revoke(known, present, revocation));
+        return await attemptFor(this.ports, caller, (transaction, currentCaller) => this.#revoke(transaction, currentCaller, revocation));
       } catch (error) {
-        if (!(error instanceof Failure) || error.code !== 'conflict' || error.cause !== ISSUING || left === 0) throw error;
+        if (!(error instanceof Failure) || error.code !== 'conflict' || error.cause !== CONCURRENT_ISSUANCE || remainingAttempts === 0)
+          throw error;
       }
     }
   }
 
-  async #revoke(known: Known, caller: TenantCaller, revocation: Revocation): Promise<number> {
+  async #revoke(transaction: TenantTransaction, caller: TenantCaller, revocation: Revocation): Promise<number> {
     const sessionId = revocation.sessionId as SessionId;
-    // What was issued is kept longer than the session, so a credential can be revoked as long as it lives.
-    const issued = await known.confirm(known.reads.issued(sessionId));
-    const { batches: all, configurationIds: offered = [] } = issued;
-    await assertMayKnow(known.reads, caller, sessionId, issued);
-    const wanted = revocation.credentialConfigurationId;
-    const batches = all.filter((batch) => wanted === undefined || batch.credentialConfigurationId === wanted);
+    // The issuance record outlives the session, so a credential can be revoked as long as it is valid.
+    const issued = await transaction.confirm(transaction.reads.issued(sessionId));
+    const { batches: allBatches, configurationIds: offeredIds = [] } = issued;
+    await assertMayAccess(transaction.reads, caller, sessionId, issued);
+    const requestedId = revocation.credentialConfigurationId;
+    const batches = allBatches.filter((batch) => requestedId === undefined || batch.credentialConfigurationId === requestedId);
     const changes = await this.#changesOf(caller, batches, revocation.status);
     if (changes.length === 0) {
       throw new Failure(
         'conflict',
-        wanted === undefined
+        requestedId === undefined
           ? 'this session issued no credential that has a status'
-          : `this session issued no credential of ${wanted} that has a status`,
+          : `this session issued no credential of ${requestedId} that has a status`,
       );
     }
-    const changedCount = await countChanged(known, changes, revocation.status);
-    // A wallet whose credential was revoked must not fetch a new one with the access token that it still holds.
-    const bar: SessionChange = {
+    const changedCount = await countChanged(transaction, changes, revocation.status);
+    // A wallet whose credential was revoked must not get another one with its access token.
+    const sessionChange: SessionChange = {
       id: sessionId,
       anytime: SESSION_STATUSES,
-      issuedExactly: all.length,
-      bars: { mask: maskOf(offered, wanted), barred: revocation.status !== VALID },
+      issuedExactly: allBatches.length,
+      bars: { mask: maskOf(offeredIds, requestedId), barred: revocation.status !== VALID },
     };
-    const told = describeRevocation(revocation, changes);
-    const change = { session: bar, statuses: changes, audit: { by: caller, change: told } };
-    await known.commit(change, { session: issuing, statuses: revocationIsFinalError });
+    const auditChange = describeRevocation(revocation, changes);
+    const change = { session: sessionChange, statuses: changes, audit: { by: caller, change: auditChange } };
+    await transaction.commit(change, { session: concurrentIssuanceError, statuses: revocationIsFinalError });
     return changedCount;
   }
 
@@ -96,7 +96,7 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
     for (const { statusListId, firstCounter, count } of batches) {
       if (statusListId === null || firstCounter === null) continue;
       const list = await this.#list(caller, statusListId);
-      // Token Status List section 7.1: one bit knows valid and invalid only.
+      // Token Status List section 7.1: with one bit there are only valid and invalid.
       if (findEntryProblem(list.bits, list.capacity, { index: 0, status }) !== undefined) {
         throw invalidInput(
           'status',
@@ -111,7 +111,7 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
   }
 
   async #list(caller: TenantCaller, id: string): Promise<StatusList> {
-    const list = (await caller.configured.statusLists()).find((candidate) => candidate.id === id);
+    const list = (await caller.tenant.statusLists()).find((candidate) => candidate.id === id);
     if (list === undefined) throw new Failure('conflict', 'the status list of this credential does not exist any more');
     return list;
   }
@@ -122,32 +122,32 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
  * @throws Failure `conflict` when a revoked credential would get another status. The store rejects that as well, for a revocation
  *   that is committed after this read.
  */
-async function countChanged(known: Known, changes: readonly StatusChange[], status: number): Promise<number> {
+async function countChanged(transaction: TenantTransaction, changes: readonly StatusChange[], status: number): Promise<number> {
   let count = 0;
   for (const listId of new Set(changes.map((change) => change.listId))) {
     const indices = changes.filter((change) => change.listId === listId).map(({ index }) => index);
-    const stored = await known.reads.statusesAt(listId, indices);
-    if (status !== REVOKED && stored.includes(REVOKED)) throw revocationIsFinalError();
+    const storedStatuses = await transaction.reads.statusesAt(listId, indices);
+    if (status !== REVOKED && storedStatuses.includes(REVOKED)) throw revocationIsFinalError();
     // Entries that were always valid are not stored.
-    const statuses = [...stored, ...Array<number>(indices.length - stored.length).fill(VALID)];
+    const statuses = [...storedStatuses, ...Array<number>(indices.length - storedStatuses.length).fill(VALID)];
     count += statuses.filter((each) => each !== status).length;
   }
   return count;
 }
 
-/** The bits of the configurations concerned: of one, or of all that the session offers. */
-function maskOf(configurationIds: readonly string[], wanted: string | undefined): number {
-  if (wanted === undefined) return 2 ** configurationIds.length - 1;
-  const position = configurationIds.indexOf(wanted);
+/** The bits of the affected configurations: of one, or of all that the session offers. */
+function maskOf(configurationIds: readonly string[], requestedId: string | undefined): number {
+  if (requestedId === undefined) return 2 ** configurationIds.length - 1;
+  const position = configurationIds.indexOf(requestedId);
   return position < 0 ? 0 : 2 ** position;
 }
 
-/** Marks the failure of an attempt that met an issuance at the same moment. */
-const ISSUING = Symbol('issuing');
+/** Marks a failure that was caused by a concurrent issuance. */
+const CONCURRENT_ISSUANCE = Symbol('issuing');
 
-function issuing(): Failure {
+function concurrentIssuanceError(): Failure {
   const message = 'the session is issuing credentials at this moment; try again';
-  return new Failure('conflict', message, { cause: ISSUING });
+  return new Failure('conflict', message, { cause: CONCURRENT_ISSUANCE });
 }
 
 function revocationIsFinalError(): Failure {

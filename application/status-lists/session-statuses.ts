@@ -7,11 +7,11 @@ import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store, type TenantReads } from '../ports/store.ts';
-import { assertMayKnow } from './issued-session.ts';
+import { assertMayAccess } from './issued-session.ts';
 import { StatusAllocator, statusListUri } from './status-allocator.ts';
 
 const DEFAULT_LIMIT = 100;
-/** How many entries are older than where the page begins. */
+/** The cursor is the number of entries that are older than the begin of the page. */
 const CURSOR = /^[1-9]\d{0,8}$/;
 
 export const SessionStatusesQuery = z.object({
@@ -21,26 +21,25 @@ export const SessionStatusesQuery = z.object({
 });
 export type SessionStatusesQuery = z.infer<typeof SessionStatusesQuery>;
 
-/** Where the status of one credential stands, and what it is. */
 export type CredentialStatus = {
   readonly statusListId: string;
   readonly uri: string;
   readonly index: number;
-  /** Of an entry of its list: one has no room for suspended. */
+  /** Bits per entry: one bit cannot express suspended. */
   readonly bits: EntryBits;
-  /** As it is recorded; readers of the list see it once its token is signed anew. */
+  /** Recorded status; readers see it after the token of the list was renewed. */
   readonly status: number;
   readonly credentialConfigurationId: string;
   readonly issuedAt: Date;
 };
 
-type Run = { readonly batch: IssuedBatch; readonly list: StatusList; readonly first: number };
+type Run = { readonly batch: IssuedBatch; readonly list: StatusList; readonly firstCounter: number };
 
-/** The entries of a session's credentials in the status lists, in the order of their issuance. */
+/** Lists the status entries of a session's credentials, in the order of issuance. */
 export class ListSessionStatuses extends needs({ store: Store, statusAllocator: StatusAllocator, settings: ServiceSettings }) {
   /**
-   * @returns nothing of credentials without a status, and of lists that are gone.
-   * @throws Failure `not_found` for a session of somebody else, and one that issued no credentials because it issues none.
+   * @returns no entry for credentials without a status, and for removed lists.
+   * @throws Failure `not_found` for a session that the caller must not see, and for one of another kind.
    */
   async execute(
     caller: TenantCaller,
@@ -49,11 +48,11 @@ export class ListSessionStatuses extends needs({ store: Store, statusAllocator: 
   ): Promise<{ readonly entries: readonly CredentialStatus[]; readonly next?: string }> {
     const reads = this.ports.store.read(caller.tenantId);
     const { batches = [], ...issued } = (await reads.issued(id)) ?? {};
-    await assertMayKnow(reads, caller, id, { ...issued, batches });
-    const lists = new Map((await caller.configured.statusLists()).map((list) => [list.id, list]));
+    await assertMayAccess(reads, caller, id, { ...issued, batches });
+    const lists = new Map((await caller.tenant.statusLists()).map((list) => [list.id, list]));
     const runs = batches.flatMap((batch): Run[] => {
       const list = lists.get(batch.statusListId ?? '');
-      return list === undefined || batch.firstCounter === null ? [] : [{ batch, list, first: batch.firstCounter }];
+      return list === undefined || batch.firstCounter === null ? [] : [{ batch, list, firstCounter: batch.firstCounter }];
     });
     const total = runs.reduce((sum, { batch: { count } }) => sum + count, 0);
     const [from, to] =
@@ -61,21 +60,26 @@ export class ListSessionStatuses extends needs({ store: Store, statusAllocator: 
         ? [cursor ?? 0, Math.min(total, (cursor ?? 0) + limit)]
         : [Math.max(0, Math.min(cursor ?? total, total) - limit), Math.min(cursor ?? total, total)];
     const entries: CredentialStatus[] = [];
-    let passed = 0;
-    for (const { batch, list, first } of runs) {
-      const [begin, end] = [Math.max(from, passed), Math.min(to, passed + batch.count)];
-      const run = { batch, list, first: first + begin - passed };
+    let position = 0;
+    for (const { batch, list, firstCounter } of runs) {
+      const [begin, end] = [Math.max(from, position), Math.min(to, position + batch.count)];
+      const run = { batch, list, firstCounter: firstCounter + begin - position };
       if (begin < end) entries.push(...(await this.#read(reads, caller, run, end - begin)));
-      passed += batch.count;
+      position += batch.count;
     }
     if (sort === 'asc') return { entries, ...(to < total && { next: String(to) }) };
     return { entries: entries.toReversed(), ...(from > 0 && { next: String(from) }) };
   }
 
-  async #read(reads: TenantReads, { tenantId }: TenantCaller, { batch, list, first }: Run, count: number): Promise<CredentialStatus[]> {
+  async #read(
+    reads: TenantReads,
+    { tenantId }: TenantCaller,
+    { batch, list, firstCounter }: Run,
+    count: number,
+  ): Promise<CredentialStatus[]> {
     const { statusAllocator, settings } = this.ports;
-    const indices = statusAllocator.indicesOf(tenantId, list, first, count);
-    const known = new Map((await reads.statusEntriesAt(list.id, indices)).map(({ index, status }) => [index, status]));
+    const indices = statusAllocator.indicesOf(tenantId, list, firstCounter, count);
+    const statusByIndex = new Map((await reads.statusEntriesAt(list.id, indices)).map(({ index, status }) => [index, status]));
     const uri = statusListUri(settings, tenantId, list.id);
     const { credentialConfigurationId, issuedAt } = batch;
     return indices.map((index) => ({
@@ -83,7 +87,7 @@ export class ListSessionStatuses extends needs({ store: Store, statusAllocator: 
       uri,
       index,
       bits: list.bits,
-      status: known.get(index) ?? 0,
+      status: statusByIndex.get(index) ?? 0,
       credentialConfigurationId,
       issuedAt,
     }));

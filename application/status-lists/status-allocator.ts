@@ -11,46 +11,43 @@ import { needs, type PortsOf } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
-import { type ListKeeping, Store } from '../ports/store.ts';
-import { boundedBytes } from '../tenant-cache/bounded.ts';
-import { madeOnce } from '../tenant-cache/made-once.ts';
+import { Store, type TenantLists } from '../ports/store.ts';
+import { boundedBytes } from '../tenant-cache/cache-memory.ts';
+import { getOrCreate } from '../tenant-cache/get-or-create.ts';
 import { SingleFlight } from '../tenant-cache/single-flight.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 export type AllocatedEntries = {
   readonly listId: string;
   readonly uri: string;
-  /** Entries of the list. */
   readonly capacity: number;
   readonly firstCounter: number;
   readonly indices: readonly number[];
 };
 
-/** Counters that one process takes at once; what it does not use when it ends is wasted, never used twice. */
+/** Counters that one process allocates at once; unused ones are lost when it ends, and never used twice. */
 const RUN_LENGTH = 128;
-/** Of each of the memories: what is left of runs, how indices are scattered, new lists, full ones. */
 const MAX_BYTES = 8 * 1024 * 1024;
-/** With all the rests that there may be. */
 const RESERVE_BYTES = 6_000;
-/** Of a list with as many entries as there can be, half a mebibyte each. */
+/** A list of maximum size needs half a mebibyte. */
 const MAX_ALLOCATION_BYTES = 32 * 1024 * 1024;
 
-/** Unused rests that a process keeps of one list; beyond that the shortest is wasted. */
-const MAX_RESTS = 64;
+/** Limit of unused counter ranges per list; beyond that the shortest is discarded. */
+const MAX_FREE_RANGES = 64;
 
-/** Hands out status list entries. Two credentials never share one, whichever process issues them. */
+/** Allocates status list entries. An entry is never used for two credentials, also across processes. */
 export class StatusAllocator extends needs({ store: Store, clock: Clock, random: Random, settings: ServiceSettings }) {
   readonly #reserves = new LRUCache<string, CounterReserve>(boundedBytes<CounterReserve>(MAX_BYTES, () => RESERVE_BYTES));
   readonly #allocations = new LRUCache<string, Allocation>(boundedBytes(MAX_ALLOCATION_BYTES));
   readonly #creating = new SingleFlight<StatusList>();
-  /** The list made last by this process: requests that began before it do not have it in their view. */
+  /** The list created last by this process: requests that began earlier do not have it in their configuration. */
   readonly #created = new LRUCache<string, StatusList>(boundedBytes(MAX_BYTES));
-  /** Lists that this process knows to be full, or not to be of the signer that they had. */
+  /** Lists that are known to be full, or to have another signer now. */
   readonly #full = new LRUCache<string, Pick<StatusList, 'keyChainId'>>(boundedBytes(MAX_BYTES));
-  /** Entries that may be given back; not those that were taken before the database was put back. */
-  #given = new WeakSet<AllocatedEntries>();
-  /** Where the runs end that this process has taken: a database that was put back would give them away once more. */
-  readonly #taken = new LRUCache<string, number>(boundedBytes<number>(MAX_BYTES));
+  /** Entries that may be returned; not those that were allocated before a rollback of the database. */
+  #returnable = new WeakSet<AllocatedEntries>();
+  /** Ends of the runs that this process allocated: after a rollback the database would allocate them again. */
+  readonly #runEnds = new LRUCache<string, number>(boundedBytes<number>(MAX_BYTES));
 
   constructor(ports: PortsOf<typeof StatusAllocator.needs>) {
     super(ports);
@@ -58,38 +55,38 @@ export class StatusAllocator extends needs({ store: Store, clock: Clock, random:
       this.#reserves.clear();
       this.#created.clear();
       this.#full.clear();
-      this.#given = new WeakSet();
+      this.#returnable = new WeakSet();
     });
   }
 
-  /** Takes `count` entries of one list of the tenant; opens a new list when the others are full. */
+  /** Allocates `count` entries of one list; creates a new list when the others are full. */
   async allocate(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     configuration: Pick<CredentialConfiguration, 'id' | 'keyChainId'>,
     count: number,
   ): Promise<AllocatedEntries> {
     const { id, keyChainId } = configuration;
-    const chains = await configured.keyChains();
-    // Worked out once per configuration of the tenant.
-    const signers = configured.derive(`list-signers/${id}`, () => listSigners(chains, keyChainId, this.ports.clock.now()));
-    for (const list of await this.#candidates(configured, id, signers)) {
-      const firstCounter = await this.#take(configured.tenantId, list, count);
-      if (firstCounter !== undefined) return this.#entries(configured.tenantId, list, firstCounter, count);
-      this.#full.set(`${configured.tenantId} ${list.id}`, { keyChainId: list.keyChainId });
+    const chains = await tenant.keyChains();
+    // Computed once per configuration of the tenant.
+    const signers = tenant.derive(`list-signers/${id}`, () => listSigners(chains, keyChainId, this.ports.clock.now()));
+    for (const list of await this.#candidates(tenant, id, signers)) {
+      const firstCounter = await this.#takeCounters(tenant.tenantId, list, count);
+      if (firstCounter !== undefined) return this.#entries(tenant.tenantId, list, firstCounter, count);
+      this.#full.set(`${tenant.tenantId} ${list.id}`, { keyChainId: list.keyChainId });
     }
     const signer = signers.preferred;
-    const list = await this.#creating.run(`${configured.tenantId} ${signer ?? ''}`, () => this.#create(configured, signer, count));
-    const firstCounter = await this.#take(configured.tenantId, list, count);
-    if (firstCounter === undefined) return this.allocate(configured, configuration, count);
-    return this.#entries(configured.tenantId, list, firstCounter, count);
+    const list = await this.#creating.run(`${tenant.tenantId} ${signer ?? ''}`, () => this.#create(tenant, signer, count));
+    const firstCounter = await this.#takeCounters(tenant.tenantId, list, count);
+    if (firstCounter === undefined) return this.allocate(tenant, configuration, count);
+    return this.#entries(tenant.tenantId, list, firstCounter, count);
   }
 
   /**
-   * Takes entries back that nobody was given: of an issuance that was refused after it had taken them. The one who repeats
-   * a request that is refused would use the list up otherwise. Not for one whose outcome is unknown.
+   * Returns entries that no credential uses, after an issuance that was rejected. Repeated rejected requests would otherwise use the list
+   * up. Must not be called if the outcome is unknown.
    */
-  giveBack(tenantId: TenantId, entries: AllocatedEntries): void {
-    if (!this.#given.delete(entries)) return;
+  release(tenantId: TenantId, entries: AllocatedEntries): void {
+    if (!this.#returnable.delete(entries)) return;
     const { listId, firstCounter, indices } = entries;
     const key = `${tenantId} ${listId}`;
     this.#reserve(key).add(firstCounter, firstCounter + indices.length);
@@ -97,12 +94,12 @@ export class StatusAllocator extends needs({ store: Store, clock: Clock, random:
   }
 
   /**
-   * The entries of a list that were handed out, as far as this process knows: what it took and has not given to anybody
-   * does not count; what others took does.
+   * Number of used entries of a list: entries in this process's reserve do not count, those that
+   * other processes allocated do.
    */
-  handedOut(tenantId: TenantId, { id, usedEntries }: Pick<StatusList, 'id' | 'usedEntries'>): number {
+  countUsed(tenantId: TenantId, { id, usedEntries }: Pick<StatusList, 'id' | 'usedEntries'>): number {
     const reserve = this.#reserves.peek(`${tenantId} ${id}`);
-    // Runs that were taken since the list was read are not among its used entries.
+    // Runs that were allocated after the list was read are not among its used entries.
     return usedEntries - (reserve?.countBelow(usedEntries) ?? 0);
   }
 
@@ -110,55 +107,55 @@ export class StatusAllocator extends needs({ store: Store, clock: Clock, random:
   indicesOf(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): readonly number[] {
     const key = `${tenantId} ${list.id}`;
     const prepare = () => prepareAllocation(list.secret, list.capacity);
-    const allocation = madeOnce(this.#allocations, key, prepare);
+    const allocation = getOrCreate(this.#allocations, key, prepare);
     return allocateFrom(allocation, firstCounter, count);
   }
 
   /** The configuration's own lists first, then the shared ones, newest first. */
   async #candidates(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     configurationId: string,
     { preferred, accepted }: ListSigners,
   ): Promise<readonly StatusList[]> {
-    const known = await configured.statusLists();
-    const shape = await this.#shape(configured);
-    const created = this.#created.get(await placeOf(configured, preferred));
-    const lists = created === undefined || known.some(({ id }) => id === created.id) ? known : [created, ...known];
+    const knownLists = await tenant.statusLists();
+    const shape = await this.#shape(tenant);
+    const created = this.#created.get(await createdKeyOf(tenant, preferred));
+    const lists = created === undefined || knownLists.some(({ id }) => id === created.id) ? knownLists : [created, ...knownLists];
     const usable = lists.filter(
       (list) =>
         accepted.has(list.keyChainId) &&
-        (list.usedEntries < list.capacity || this.#reserves.has(`${configured.tenantId} ${list.id}`)) &&
-        this.#full.get(`${configured.tenantId} ${list.id}`)?.keyChainId !== list.keyChainId,
+        (list.usedEntries < list.capacity || this.#reserves.has(`${tenant.tenantId} ${list.id}`)) &&
+        this.#full.get(`${tenant.tenantId} ${list.id}`)?.keyChainId !== list.keyChainId,
     );
     return [
       ...usable.filter((list) => list.credentialConfigurationId === configurationId),
-      // Lists that were made before the tenant wished for more bits cannot say what it wishes to say.
+      // Lists that were created with fewer bits than the tenant has configured now cannot express all statuses.
       ...usable.filter((list) => list.credentialConfigurationId === null && list.bits >= shape.bits),
     ];
   }
 
-  async #take(tenantId: TenantId, list: StatusList, count: number): Promise<number | undefined> {
+  async #takeCounters(tenantId: TenantId, list: StatusList, count: number): Promise<number | undefined> {
     const key = `${tenantId} ${list.id}`;
     const reserved = this.#reserve(key).take(count);
     if (reserved !== undefined) return reserved;
     const lists = this.ports.store.lists(tenantId);
-    // Small lists are not drained by one process's reserve.
+    // One process's reserve must not drain a small list.
     const length = Math.max(count, Math.min(RUN_LENGTH, Math.floor(list.capacity / 100)));
-    const first = await this.#takeRun(lists, key, list, length);
-    if (first === undefined) return length === count ? undefined : this.#takeRun(lists, key, list, count);
-    // Not one that was dropped meanwhile.
-    this.#reserve(key).add(first + count, first + length);
-    return first;
+    const firstCounter = await this.#allocateRun(lists, key, list, length);
+    if (firstCounter === undefined) return length === count ? undefined : this.#allocateRun(lists, key, list, count);
+    // Read again: the reserve may have been evicted meanwhile.
+    this.#reserve(key).add(firstCounter + count, firstCounter + length);
+    return firstCounter;
   }
 
-  async #takeRun(lists: ListKeeping, key: string, list: StatusList, length: number): Promise<number | undefined> {
-    const first = await lists.takeStatusRun(list, length, this.#taken.get(key));
-    if (first !== undefined) this.#taken.set(key, Math.max(this.#taken.get(key) ?? 0, first + length));
-    return first;
+  async #allocateRun(lists: TenantLists, key: string, list: StatusList, length: number): Promise<number | undefined> {
+    const firstCounter = await lists.allocateStatusRun(list, length, this.#runEnds.get(key));
+    if (firstCounter !== undefined) this.#runEnds.set(key, Math.max(this.#runEnds.get(key) ?? 0, firstCounter + length));
+    return firstCounter;
   }
 
   #reserve(key: string): CounterReserve {
-    return madeOnce(this.#reserves, key, () => new CounterReserve(MAX_RESTS));
+    return getOrCreate(this.#reserves, key, () => new CounterReserve(MAX_FREE_RANGES));
   }
 
   #entries(tenantId: TenantId, list: StatusList, firstCounter: number, count: number): AllocatedEntries {
@@ -169,18 +166,18 @@ export class StatusAllocator extends needs({ store: Store, clock: Clock, random:
       firstCounter,
       indices: this.indicesOf(tenantId, list, firstCounter, count),
     };
-    this.#given.add(entries);
+    this.#returnable.add(entries);
     return entries;
   }
 
-  async #shape(configured: TenantConfiguration) {
-    const { statusListConfig } = await configured.tenant();
+  async #shape(tenant: TenantConfiguration) {
+    const { statusListConfig } = await tenant.tenant();
     return effectiveStatusListConfig(statusListConfig, this.ports.settings.statusDefaults);
   }
 
-  async #create(configured: TenantConfiguration, signer: string | null, atLeast: number): Promise<StatusList> {
+  async #create(tenant: TenantConfiguration, signer: string | null, atLeast: number): Promise<StatusList> {
     const { store, clock, random } = this.ports;
-    const shape = await this.#shape(configured);
+    const shape = await this.#shape(tenant);
     const list = newStatusList(
       { ...shape, capacity: Math.max(shape.capacity, atLeast) },
       {
@@ -191,19 +188,19 @@ export class StatusAllocator extends needs({ store: Store, clock: Clock, random:
         createdAt: clock.now(),
       },
     );
-    await store.forTenant(configured.tenantId, ({ statusLists }) => statusLists.add(list), { by: SYSTEM });
-    this.#created.set(await placeOf(configured, signer), list);
+    await store.forTenant(tenant.tenantId, ({ statusLists }) => statusLists.add(list), { by: SYSTEM });
+    this.#created.set(await createdKeyOf(tenant, signer), list);
     return list;
   }
 }
 
-/** A tenant made anew under an old id has nothing of the older one's, so its age stands in the key. */
-async function placeOf(configured: TenantConfiguration, signer: string | null): Promise<string> {
-  const { createdAt } = await configured.tenant();
-  return `${configured.tenantId} ${createdAt.getTime()} ${signer ?? ''}`;
+/** Contains the age of the tenant, since a tenant created again under an old id does not inherit lists. */
+async function createdKeyOf(tenant: TenantConfiguration, signer: string | null): Promise<string> {
+  const { createdAt } = await tenant.tenant();
+  return `${tenant.tenantId} ${createdAt.getTime()} ${signer ?? ''}`;
 }
 
-/** Public address of a list; character for character what credentials carry (Token Status List section 8.3). */
+/** Public address of a list; exactly as in credentials (Token Status List section 8.3). */
 export function statusListUri(settings: ServiceSettings, tenantId: string, listId: string): string {
   return `${issuerIdentifier(settings, tenantId)}/status-list/${listId}`;
 }

@@ -15,21 +15,21 @@ import { needs, type PortsOf } from '../needs.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Kms } from '../ports/kms.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
-import { boundedBytes, watchedCache } from '../tenant-cache/bounded.ts';
+import { boundedBytes, registerCache } from '../tenant-cache/cache-memory.ts';
 import { SingleFlight } from '../tenant-cache/single-flight.ts';
-import { WORLD } from '../transactions/known.ts';
+import { TRANSACTION_PORTS } from '../transactions/tenant-transaction.ts';
 import { statusListUri } from './status-allocator.ts';
 
 export type PublishedStatusList = { readonly jwt: Buffer; readonly etag: string; readonly expiresAt: Date };
 
-/** Bytes of all lists held in memory; the least recently used go first. */
+/** Size of the cache of lists. */
 const MAX_BYTES = 64 * 1024 * 1024;
 /**
- * A change on another instance is seen after this at the latest; one of this instance at once. Consumers cache a
- * token for its whole `ttl`, so half a second more changes nothing for them and saves a query per request.
+ * Maximum delay of changes by other processes; those of this process are visible at once. Consumers cache a token for its whole
+ * `ttl`, so half a second makes no difference to them and saves a query per request.
  */
 const CHECK_EVERY_MS = 500;
-/** For the last changes of lists. */
+/** Size of the record of the last changes. */
 const MAX_CHANGED_BYTES = 8 * 1024 * 1024;
 
 const compress = promisify(deflate);
@@ -37,32 +37,31 @@ const compress = promisify(deflate);
 type Publication = PublishedStatusList & { readonly version: number };
 
 type Entry = {
-  /** Who signs it can change; then its version is another one. */
+  /** A change of the signer raises the version. */
   list: StatusList;
   readonly bytes: Buffer;
   /** Version of the list that `bytes` shows. */
   version: number;
-  /** Of the database, when all of it was read. */
+  /** Term of the database at the time of the full read. */
   readonly term: number;
   published: Publication | undefined;
-  /** When the last look at the database began. */
-  lookedAt: number;
-  /** Changes of this instance up to this number are in `bytes`. */
-  seen: number;
-  /** Only one look at a time. */
-  looking: Promise<void> | undefined;
-  /** Only one signature per version. */
+  /** Begin of the last check of the stored version, in milliseconds of this process. */
+  checkedAt: number;
+  /** Number of the last change of this process that is contained in `bytes`. */
+  appliedChange: number;
+  checking: Promise<void> | undefined;
+  /** The running signature, if any; one per version. */
   signing: { readonly version: number; readonly token: Promise<PublishedStatusList> } | undefined;
 };
 
-/** Keeps bit arrays of status lists and the tokens made of them; both are derived from the stored entries. */
-export class StatusPublisher extends needs({ ...WORLD, kms: Kms, settings: ServiceSettings, eventBus: EventBus }) {
-  readonly #entries = watchedCache(
+/** Caches bit arrays of status lists and their signed tokens, both derived from the stored entries. */
+export class StatusPublisher extends needs({ ...TRANSACTION_PORTS, kms: Kms, settings: ServiceSettings, eventBus: EventBus }) {
+  readonly #entries = registerCache(
     'status-lists',
     new LRUCache<string, Entry>({ maxSize: MAX_BYTES, sizeCalculation: (entry) => entry.bytes.length * 2 + 4096 }),
   );
   readonly #loading = new SingleFlight<Entry>();
-  /** Number of the last change of a list that this instance heard of. */
+  /** Number of the last change of each list that the event bus reported. */
   readonly #changes = new LRUCache<string, number>(boundedBytes<number>(MAX_CHANGED_BYTES));
   #change = 0;
 
@@ -81,7 +80,7 @@ export class StatusPublisher extends needs({ ...WORLD, kms: Kms, settings: Servi
    * @throws Failure `not_found`.
    */
   async publish(tenantId: TenantId, listId: string): Promise<PublishedStatusList> {
-    const entry = await this.#upToDate(tenantId, listId);
+    const entry = await this.#getCurrent(tenantId, listId);
     const now = this.ports.clock.now();
     const { published, list, version } = entry;
     if (published !== undefined && published.expiresAt > now) {
@@ -103,10 +102,10 @@ export class StatusPublisher extends needs({ ...WORLD, kms: Kms, settings: Servi
     return index >= 0 && index < list.capacity ? readStatus(bytes, list.bits, index) : undefined;
   }
 
-  /** The entries of a list, to be read and not kept; undefined where there is no such list. */
+  /** The entries of a list, only for immediate reading; undefined for an unknown list. */
   async entriesOf(tenantId: TenantId, listId: string): Promise<{ readonly list: StatusList; readonly bytes: Buffer } | undefined> {
     try {
-      return await this.#upToDate(tenantId, listId);
+      return await this.#getCurrent(tenantId, listId);
     } catch (error) {
       if (error instanceof Failure && error.code === 'not_found') return undefined;
       throw error;
@@ -114,12 +113,12 @@ export class StatusPublisher extends needs({ ...WORLD, kms: Kms, settings: Servi
   }
 
   /**
-   * Whose certificates the published token of a list carries.
+   * The certificates in the published token of a list.
    * @returns DER in standard base64, leaf first; undefined for a list that does not exist or cannot be signed now.
    */
   async signerOf(tenantId: TenantId, listId: string): Promise<readonly string[] | undefined> {
     try {
-      const { list } = await this.#upToDate(tenantId, listId);
+      const { list } = await this.#getCurrent(tenantId, listId);
       return signingChain(await this.#signerOf(tenantId, list, this.ports.clock.now()));
     } catch (error) {
       if (error instanceof Failure) return undefined;
@@ -127,19 +126,19 @@ export class StatusPublisher extends needs({ ...WORLD, kms: Kms, settings: Servi
     }
   }
 
-  /** The entry with every change that was made before this call: by this instance, or a moment ago elsewhere. */
-  async #upToDate(tenantId: TenantId, listId: string): Promise<Entry> {
+  /** The entry with every change before this call in this process, and all others up to `CHECK_EVERY_MS` ago. */
+  async #getCurrent(tenantId: TenantId, listId: string): Promise<Entry> {
     const key = `${tenantId} ${listId}`;
     const change = this.#changes.get(key) ?? 0;
     const notBefore = performance.now() - CHECK_EVERY_MS;
     let entry = this.#entries.get(key) ?? (await this.#load(tenantId, listId, key));
-    // A look that began earlier may have missed what this caller must see; then another one follows.
-    while (entry.seen < change || entry.lookedAt < notBefore) {
-      entry.looking ??= this.#look(tenantId, entry).finally(() => {
-        entry.looking = undefined;
+    // A check that began earlier may have missed a change, so another one follows.
+    while (entry.appliedChange < change || entry.checkedAt < notBefore) {
+      entry.checking ??= this.#check(tenantId, entry).finally(() => {
+        entry.checking = undefined;
       });
-      await entry.looking;
-      // One that was of a past that the database has lost is gone.
+      await entry.checking;
+      // The check removes an entry that the database has lost in a rollback.
       if (this.#entries.peek(key) !== entry) entry = await this.#load(tenantId, listId, key);
     }
     return entry;
@@ -155,58 +154,58 @@ export class StatusPublisher extends needs({ ...WORLD, kms: Kms, settings: Servi
 
   async #read(tenantId: TenantId, listId: string): Promise<Entry> {
     const reads = this.ports.store.read(tenantId);
-    const began = { lookedAt: performance.now(), seen: this.#change };
+    const checkStart = { checkedAt: performance.now(), appliedChange: this.#change };
     const [state] = await reads.statusListVersions([listId]);
     const list = await reads.statusList(listId);
     if (list === undefined || state === undefined) throw new Failure('not_found', 'unknown status list');
-    // Entries are read after the version, so `bytes` can only be newer than it says.
+    // Entries are read after the version, so `bytes` can only be newer than the version.
     const bytes = packEntries(list.bits, list.capacity, await reads.statusEntries(listId, 0));
     const { token, version, term } = { ...list, term: state.term };
-    // One that is older than the term may hide what was shown already: terms are named by the second in which they begin.
+    // A token that is older than the term may lack published changes. A term is named by the second of its begin.
     const isOfTerm = token !== null && token.issuedAt.getTime() >= term * 1000;
     const published = isOfTerm ? { ...publication(token.jwt, token.expiresAt), version: token.version } : undefined;
-    const entry = { list, bytes, version, term, published, ...began, looking: undefined, signing: undefined };
+    const entry = { list, bytes, version, term, published, ...checkStart, checking: undefined, signing: undefined };
     await this.#dropCompromised(tenantId, entry);
     return entry;
   }
 
-  async #look(tenantId: TenantId, entry: Entry): Promise<void> {
+  async #check(tenantId: TenantId, entry: Entry): Promise<void> {
     const reads = this.ports.store.read(tenantId);
-    const began = { lookedAt: performance.now(), seen: this.#change };
-    const [stored] = await reads.statusListVersions([entry.list.id]);
-    if (stored === undefined) {
+    const checkStart = { checkedAt: performance.now(), appliedChange: this.#change };
+    const [storedVersion] = await reads.statusListVersions([entry.list.id]);
+    if (storedVersion === undefined) {
       this.#entries.delete(`${tenantId} ${entry.list.id}`);
       throw new Failure('not_found', 'unknown status list');
     }
-    // The changes in `bytes` are not those that the database has.
-    if (stored.term !== entry.term || stored.version < entry.version) {
+    // The database was rolled back: `bytes` contains changes that it lost.
+    if (storedVersion.term !== entry.term || storedVersion.version < entry.version) {
       this.#entries.delete(`${tenantId} ${entry.list.id}`);
       return;
     }
-    if (stored.version !== entry.version) {
+    if (storedVersion.version !== entry.version) {
       for (const { index, status } of await reads.statusEntries(entry.list.id, entry.version)) {
         writeStatus(entry.bytes, entry.list.bits, index, status);
       }
-      entry.version = stored.version;
-      entry.list = { ...entry.list, keyChainId: stored.keyChainId };
+      entry.version = storedVersion.version;
+      entry.list = { ...entry.list, keyChainId: storedVersion.keyChainId };
       await this.#dropCompromised(tenantId, entry);
     }
-    Object.assign(entry, began);
+    Object.assign(entry, checkStart);
   }
 
-  /** A token that a compromised key signed is replaced at once; marking the key raised the version of the list. */
+  /** Drops a token that a compromised key signed; marking the key raised the version of the list. */
   async #dropCompromised(tenantId: TenantId, entry: Pick<Entry, 'published'>): Promise<void> {
     if (entry.published === undefined) return;
     const [leaf] = certificatesIn(entry.published.jwt);
-    const chains = (await (await this.ports.tenantConfigurations.stored(tenantId))?.keyChains()) ?? [];
+    const chains = (await (await this.ports.tenantConfigurations.readStored(tenantId))?.keyChains()) ?? [];
     const compromised = chains.flatMap(leavesOf).filter(({ revokedAt }) => revokedAt !== undefined);
     if (compromised.some(({ certificates }) => certificates[0] === leaf)) entry.published = undefined;
   }
 
   async #signerOf(tenantId: TenantId, list: StatusList, now: Date): Promise<KeyChain> {
-    const configured = await this.ports.tenantConfigurations.stored(tenantId);
-    if (configured === undefined) throw new Failure('not_found', 'unknown status list');
-    return signerOfList(await configured.keyChains(), list, now);
+    const tenant = await this.ports.tenantConfigurations.readStored(tenantId);
+    if (tenant === undefined) throw new Failure('not_found', 'unknown status list');
+    return signerOfList(await tenant.keyChains(), list, now);
   }
 
   async #sign(tenantId: TenantId, entry: Entry, now: Date): Promise<PublishedStatusList> {
@@ -222,15 +221,15 @@ export class StatusPublisher extends needs({ ...WORLD, kms: Kms, settings: Servi
       ttlSeconds: list.ttlSeconds,
       ...(list.enableAggregation ? { aggregationUri: aggregationUri(settings, tenantId) } : {}),
     });
-    // HAIP 1.0 section 6.1 wants `x5c`; wallets outside it look for `jwk`.
+    // HAIP 1.0 section 6.1 requires `x5c`; other wallets use `jwk`.
     const jwt = await signJwt(kms, { chain, typ: STATUS_LIST_JWT_TYPE, payload, withJwk: true });
     const issuedAt = new Date(Math.floor(now.getTime() / 1000) * 1000);
     const expiresAt = new Date(issuedAt.getTime() + list.ttlSeconds * 1000);
     const published = { ...publication(jwt, expiresAt), version };
     if (entry.published === undefined || entry.published.version <= version) entry.published = published;
-    // A token that the next change replaces anyway is not worth writing; one that lasts serves other instances too.
-    const kept = list.immediateUpdate ? null : jwt;
-    await store.lists(tenantId).saveStatusToken(list.id, kept, { version, term }, issuedAt, expiresAt);
+    // A token that the next change replaces is not worth storing; a lasting one also serves other processes.
+    const storedToken = list.immediateUpdate ? null : jwt;
+    await store.lists(tenantId).saveStatusToken(list.id, storedToken, { version, term }, issuedAt, expiresAt);
     return published;
   }
 }
@@ -248,7 +247,6 @@ export function etagOf(token: string | Buffer): string {
   return `"${createHash('sha256').update(token).digest('base64url').slice(0, 22)}"`;
 }
 
-/** One aggregation per tenant (Token Status List section 9). */
 export function aggregationUri(settings: ServiceSettings, tenantId: string): string {
   return `${issuerIdentifier(settings, tenantId)}/status-lists`;
 }

@@ -10,41 +10,41 @@ import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.t
 const KEY_BYTES = 32;
 
 /**
- * Names persons without saying who they are: by a hash under a key of the tenant, which is random and sealed. Whoever has the
- * database alone can neither try values nor compare two tenants.
+ * Pseudonyms of persons: a hash with a random, sealed key of the tenant. The database alone neither allows guessing values nor comparing
+ * two tenants.
  */
 export class SubjectFingerprints extends needs({ store: Store, random: Random }) {
-  /** @returns undefined where the configuration does not say whom its credentials are about. */
+  /** @returns undefined if the configuration does not define the subject of its credentials. */
   async ofIssued(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     { config, subjectClaims }: CredentialConfiguration,
     claims: JsonObject,
   ): Promise<string | undefined> {
     if (subjectClaims === null || subjectClaims === undefined) return undefined;
-    const named = config.format === 'mso_mdoc' ? mdocElements(config, claims) : claims;
-    const text = subjectText(named, subjectClaims);
-    // Claims without them are refused before.
+    const claimsByName = config.format === 'mso_mdoc' ? mdocElements(config, claims) : claims;
+    const text = subjectText(claimsByName, subjectClaims);
+    // Claims without these properties are rejected earlier.
     if (text === undefined) throw new Error('the claims do not say whom the credential is about');
-    return fingerprintOf(await this.#key(configured), text);
+    return fingerprintOf(await this.#key(tenant), text);
   }
 
   /**
-   * Those of the person that these claims describe, by each of several ways to identify somebody.
-   * @param ways `isFlat` where claims of an mdoc may stand without their namespace.
+   * Fingerprints of the described person, one per way of identification.
+   * @param identifications `isFlat` accepts claims of an mdoc without their namespace.
    */
   async ofDescribed(
-    configured: TenantConfiguration,
+    tenant: TenantConfiguration,
     claims: JsonObject,
-    ways: readonly { readonly paths: SubjectClaims; readonly isFlat: boolean }[],
+    identifications: readonly { readonly paths: SubjectClaims; readonly isFlat: boolean }[],
   ): Promise<readonly string[]> {
-    const texts = ways.flatMap(({ paths, isFlat }) => subjectText(claims, paths, isFlat) ?? []);
+    const texts = identifications.flatMap(({ paths, isFlat }) => subjectText(claims, paths, isFlat) ?? []);
     if (texts.length === 0) return [];
-    const key = await this.#key(configured);
+    const key = await this.#key(tenant);
     return [...new Set(texts)].map((text) => fingerprintOf(key, text));
   }
 
-  #key(configured: TenantConfiguration): Promise<Buffer> {
+  #key(tenant: TenantConfiguration): Promise<Buffer> {
     const { store, random } = this.ports;
-    return configured.derive('subjects/key', () => store.maintenance.subjectKey(configured.tenantId, random.bytes(KEY_BYTES)));
+    return tenant.derive('subjects/key', () => store.maintenance.subjectKey(tenant.tenantId, random.bytes(KEY_BYTES)));
   }
 }

@@ -1,26 +1,26 @@
-/** Work that several want at the same time is done once, and all of them get what comes of it. */
+/** Concurrent callers with the same key share one execution and its result. */
 export class SingleFlight<T> {
-  readonly #underWay = new Map<string, Promise<T>>();
+  readonly #running = new Map<string, Promise<T>>();
 
-  /** @param work is told whether its outcome is still wanted, or was forgotten meanwhile. */
-  run(key: string, work: (isWanted: () => boolean) => Promise<T>): Promise<T> {
-    const underWay = this.#underWay.get(key);
-    if (underWay !== undefined) return underWay;
-    let working: Promise<T> | undefined;
-    const isWanted = () => this.#underWay.get(key) === working;
-    working = work(isWanted).finally(() => {
-      if (isWanted()) this.#underWay.delete(key);
+  /** @param work gets a function that is false once its result was forgotten. */
+  run(key: string, work: (isCurrent: () => boolean) => Promise<T>): Promise<T> {
+    const running = this.#running.get(key);
+    if (running !== undefined) return running;
+    let promise: Promise<T> | undefined;
+    const isCurrent = () => this.#running.get(key) === promise;
+    promise = work(isCurrent).finally(() => {
+      if (isCurrent()) this.#running.delete(key);
     });
-    this.#underWay.set(key, working);
-    return working;
+    this.#running.set(key, promise);
+    return promise;
   }
 
-  isUnderWay(key: string): boolean {
-    return this.#underWay.has(key);
+  isRunning(key: string): boolean {
+    return this.#running.has(key);
   }
 
-  /** The one who asks from here on gets nothing that began before. */
-  forget(isMeant: (key: string) => boolean): void {
-    for (const key of this.#underWay.keys()) if (isMeant(key)) this.#underWay.delete(key);
+  /** Later callers do not get a result that began before. */
+  forget(matches: (key: string) => boolean): void {
+    for (const key of this.#running.keys()) if (matches(key)) this.#running.delete(key);
   }
 }

@@ -5,19 +5,19 @@ import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
 import { Store } from '../ports/store.ts';
 
-/** Removes tenants whose time is over, as somebody would who deletes them; what there may be much of goes by another job. */
+/** Removes tenants after their end date; another job removes the rows of large tables. */
 export class RemoveEndedTenants extends needs({ store: Store, eventBus: EventBus, clock: Clock, log: Log }) {
-  /** @param now of the database. @returns how many went, and whether there may be more. */
+  /** @param now of the database. @returns the number of removed tenants, and true in `mayBeMore` if others may be due. */
   async execute(now: Date, limit: number): Promise<{ readonly removed: number; readonly mayBeMore: boolean }> {
     const { store, eventBus, clock, log } = this.ports;
-    // What went does not come back, so one clock that is ahead is not believed.
+    // Removal is irreversible, so the earlier of two clocks decides.
     const time = new Date(Math.min(now.getTime(), clock.now().getTime()));
     const due = await store.maintenance.endedTenants(time, limit);
     let removed = 0;
     for (const tenantId of due) {
       try {
-        const isGone = await store.forService(({ tenants }) => tenants.removeEnded(tenantId, time), { by: SYSTEM });
-        if (!isGone) continue;
+        const isRemoved = await store.forService(({ tenants }) => tenants.removeEnded(tenantId, time), { by: SYSTEM });
+        if (!isRemoved) continue;
         removed++;
         eventBus.publish({ type: 'tenant', tenantId });
       } catch (error) {

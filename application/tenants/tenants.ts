@@ -4,11 +4,11 @@ import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { mergeOrganization } from '../../domain/tenants/organization.ts';
 import { administratorOf, type Tenant, type TenantCreation, type TenantUpdate } from '../../domain/tenants/tenant.ts';
-import { endOf } from '../../domain/tenants/tenant-end.ts';
+import { tenantEnd } from '../../domain/tenants/tenant-end.ts';
 import type { Caller } from '../caller.ts';
+import { assertProvider, createRequestedKeyChain } from '../keys/create-requested-key-chain.ts';
 import { withNewKeys } from '../keys/new-keys.ts';
-import { DESTROYING, destroyRetiredKeys } from '../keys/retired-keys.ts';
-import { assertProvider, makeWantedKeyChain } from '../keys/wanted-key-chain.ts';
+import { destroyRetiredKeys, KEY_DESTRUCTION_PORTS } from '../keys/retired-keys.ts';
 import { needs, type PortsOf } from '../needs.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Kms } from '../ports/kms.ts';
@@ -17,27 +17,25 @@ import type { TenantRemoval } from '../ports/maintenance.ts';
 import { Store } from '../ports/store.ts';
 import {
   assertTenantRoles,
+  CLIENT_CREATION_PORTS,
+  createAdministrator,
+  createTenant,
   FIRST_KEY_CHAINS,
-  MAKING_CLIENTS,
-  MAKING_TENANTS,
-  makeAdministrator,
-  makeTenant,
+  TENANT_CREATION_PORTS,
   type TenantWithClients,
-} from './make-tenant.ts';
-import { mergeSettings } from './own-settings.ts';
+} from './create-tenant.ts';
+import { mergeSettings } from './tenant-settings.ts';
 
-/** All tenants with their clients, in order of their ids. */
 export class ListTenants extends needs({ store: Store }) {
   async execute(): Promise<TenantWithClients[]> {
     return this.ports.store.forService(async ({ tenants, clients }) => {
-      const found: TenantWithClients[] = [];
-      for (const tenant of await tenants.list()) found.push({ tenant, clients: await clients.listOf(tenant.id) });
-      return found;
+      const result: TenantWithClients[] = [];
+      for (const tenant of await tenants.list()) result.push({ tenant, clients: await clients.listOf(tenant.id) });
+      return result;
     });
   }
 }
 
-/** Removed tenants whose data is still being removed, in order of their ids. */
 export class ListTenantRemovals extends needs({ store: Store }) {
   execute(): Promise<readonly TenantRemoval[]> {
     return this.ports.store.maintenance.tenantRemovals();
@@ -54,54 +52,54 @@ export class GetTenant extends needs({ store: Store }) {
   }
 }
 
-/** Makes a tenant that can work at once: with its keys and, if roles are given, its administrator. */
-export class CreateTenant extends needs({ ...MAKING_TENANTS, log: Log }) {
+/** Creates a tenant that can work at once: with its keys and, if roles are given, its administrator. */
+export class CreateTenant extends needs({ ...TENANT_CREATION_PORTS, log: Log }) {
   /**
-   * @returns the tenant and its clients; `secret` of the new administrator is told here once.
+   * @returns the tenant and its clients; `secret` of the new administrator is returned only here.
    * @throws Failure `conflict` when the id of the tenant or of its administrator is taken.
    */
-  async execute(caller: Caller, wanted: TenantCreation): Promise<TenantWithClients> {
+  async execute(caller: Caller, creation: TenantCreation): Promise<TenantWithClients> {
     return withNewKeys(this.ports, async (ports) => {
-      const { keyChains, ...made } = await makeTenant(ports, wanted, (tenant) => firstKeysOf(ports, tenant));
-      const belongings = { keyChains, clients: made.clients };
-      await ports.store.forService(({ tenants }) => tenants.add(made.tenant, belongings), { by: caller });
-      return { ...made, findings: findProfileProblems(made.tenant.profile, undefined) };
+      const { keyChains, ...createdTenant } = await createTenant(ports, creation, (tenant) => createInitialKeys(ports, tenant));
+      const belongings = { keyChains, clients: createdTenant.clients };
+      await ports.store.forService(({ tenants }) => tenants.add(createdTenant.tenant, belongings), { by: caller });
+      return { ...createdTenant, findings: findProfileProblems(createdTenant.tenant.profile, undefined) };
     });
   }
 }
 
-async function firstKeysOf(ports: PortsOf<typeof MAKING_TENANTS>, tenant: Tenant): Promise<readonly KeyChain[]> {
+async function createInitialKeys(ports: PortsOf<typeof TENANT_CREATION_PORTS>, tenant: Tenant): Promise<readonly KeyChain[]> {
   const chains: KeyChain[] = [];
-  for (const wanted of FIRST_KEY_CHAINS) chains.push(await makeWantedKeyChain(ports, { tenant, chains }, wanted));
+  for (const request of FIRST_KEY_CHAINS) chains.push(await createRequestedKeyChain(ports, { tenant, chains }, request));
   return chains;
 }
 
-/** Changes a tenant. `roles` are those of its administrator, who is made if there is none. */
-export class UpdateTenant extends needs({ ...MAKING_CLIENTS, store: Store, kms: Kms, eventBus: EventBus }) {
+/** Changes a tenant. `roles` are those of its administrator, who is created if there is none. */
+export class UpdateTenant extends needs({ ...CLIENT_CREATION_PORTS, store: Store, kms: Kms, eventBus: EventBus }) {
   /**
-   * @throws Failure `not_found`; `conflict` when somebody else changed the tenant at the same time; `invalid_input` for a
-   *   key provider that there is not, and for an end that cannot be.
+   * @throws Failure `not_found`; `conflict` after a concurrent change of the tenant; `invalid_input` for an
+   *   unknown key provider, and for an invalid end date.
    */
-  async execute(caller: Caller, id: TenantId, wanted: TenantUpdate): Promise<TenantWithClients> {
+  async execute(caller: Caller, id: TenantId, update: TenantUpdate): Promise<TenantWithClients> {
     const { store, clock, kms, eventBus } = this.ports;
-    assertProvider(kms, id, wanted.kms ?? undefined, 'kms');
-    const made = wanted.roles && (await this.#administratorIfMissing(id, wanted.roles));
+    assertProvider(kms, id, update.kms ?? undefined, 'kms');
+    const administrator = update.roles && (await this.#createAdministratorIfMissing(id, update.roles));
     const updated = await store.forTenant(
       id,
-      async (own) => {
-        const tenant = await own.tenant.save(changed(await own.tenant.get(), wanted, clock.now()));
-        if (made !== undefined) await own.clients.add(made.client);
-        else if (wanted.roles !== undefined) {
-          const administrator = await own.clients.get(administratorOf(id));
-          const roles = [...new Set(wanted.roles)];
-          await own.clients.save({ ...administrator, roles, updatedAt: clock.now() });
+      async (repositories) => {
+        const tenant = await repositories.tenant.save(applyUpdate(await repositories.tenant.get(), update, clock.now()));
+        if (administrator !== undefined) await repositories.clients.add(administrator.client);
+        else if (update.roles !== undefined) {
+          const administrator = await repositories.clients.get(administratorOf(id));
+          const roles = [...new Set(update.roles)];
+          await repositories.clients.save({ ...administrator, roles, updatedAt: clock.now() });
         }
-        const clients = await own.clients.list();
+        const clients = await repositories.clients.list();
         const { profile } = tenant;
-        const issuance = profile === null ? undefined : await own.issuanceConfiguration.find('default');
+        const issuance = profile === null ? undefined : await repositories.issuanceConfiguration.find('default');
         const findings = findProfileProblems(profile, issuance);
-        const written = { tenant, clients, findings };
-        return made === undefined ? written : { ...written, newSecret: made.newSecret };
+        const result = { tenant, clients, findings };
+        return administrator === undefined ? result : { ...result, newSecret: administrator.newSecret };
       },
       { by: caller },
     );
@@ -109,40 +107,40 @@ export class UpdateTenant extends needs({ ...MAKING_CLIENTS, store: Store, kms: 
     return updated;
   }
 
-  /** Hashing a secret is slow, so it comes before the transaction that stores it. */
-  async #administratorIfMissing(id: TenantId, roles: readonly Role[]) {
+  /** Hashing a secret is slow, so it happens before the transaction. */
+  async #createAdministratorIfMissing(id: TenantId, roles: readonly Role[]) {
     assertTenantRoles(roles);
-    const present = await this.ports.store.forTenant(id, async ({ tenant, clients }) => {
+    const isPresent = await this.ports.store.forTenant(id, async ({ tenant, clients }) => {
       await tenant.get();
       return (await clients.list()).some((client) => client.clientId === administratorOf(id));
     });
-    return present ? undefined : makeAdministrator(this.ports, id, roles);
+    return isPresent ? undefined : createAdministrator(this.ports, id, roles);
   }
 }
 
-function changed(tenant: Tenant, wanted: TenantUpdate, now: Date): Tenant {
+function applyUpdate(tenant: Tenant, update: TenantUpdate, now: Date): Tenant {
   return {
     ...tenant,
-    name: wanted.name ?? tenant.name,
-    description: wanted.description === undefined ? tenant.description : wanted.description,
-    status: wanted.status ?? tenant.status,
-    sessionConfig: mergeSettings(tenant.sessionConfig, wanted.sessionConfig),
-    statusListConfig: mergeSettings(tenant.statusListConfig, wanted.statusListConfig),
-    kms: wanted.kms === undefined ? tenant.kms : wanted.kms,
-    profile: wanted.profile === undefined ? tenant.profile : wanted.profile,
-    endsAt: endOf(wanted.endsAt, tenant.endsAt, now),
-    ...mergeOrganization(tenant, wanted),
+    name: update.name ?? tenant.name,
+    description: update.description === undefined ? tenant.description : update.description,
+    status: update.status ?? tenant.status,
+    sessionConfig: mergeSettings(tenant.sessionConfig, update.sessionConfig),
+    statusListConfig: mergeSettings(tenant.statusListConfig, update.statusListConfig),
+    kms: update.kms === undefined ? tenant.kms : update.kms,
+    profile: update.profile === undefined ? tenant.profile : update.profile,
+    endsAt: tenantEnd(update.endsAt, tenant.endsAt, now),
+    ...mergeOrganization(tenant, update),
     updatedAt: now,
   };
 }
 
-/** Keys that a removal destroys before it answers; the job takes the rest. */
+/** Number of keys that are destroyed before the response; a job destroys the others. */
 const MAX_DESTROYED = 20;
-/** Rows that are removed before the caller gets an answer, so that a small tenant is gone at once; the job removes the rest. */
+/** Rows that are removed before the response, so that a small tenant is removed at once; a job removes the rest. */
 const BATCH = 500;
 
-/** Removes a tenant with everything that is its own. Its tokens end at once, and nothing of it is served any more. */
-export class DeleteTenant extends needs({ ...DESTROYING, eventBus: EventBus }) {
+/** Removes a tenant with all its data. Its tokens become invalid and nothing of it is served any more. */
+export class DeleteTenant extends needs({ ...KEY_DESTRUCTION_PORTS, eventBus: EventBus }) {
   /** @throws Failure `not_found`. */
   async execute(caller: Caller, id: TenantId): Promise<void> {
     const { store, eventBus } = this.ports;
@@ -152,13 +150,13 @@ export class DeleteTenant extends needs({ ...DESTROYING, eventBus: EventBus }) {
     await destroyRetiredKeys(this.ports, MAX_DESTROYED, id);
   }
 
-  /** The tenant is gone already, so the caller is not told when this fails. */
+  /** Failures are logged only, since the tenant itself is already removed. */
   async #removeSome(tenant: TenantId): Promise<void> {
     const { store, log } = this.ports;
     const { maintenance } = store;
     try {
       const now = await maintenance.time();
-      await maintenance.removeRemains(now, BATCH);
+      await maintenance.removeRemainingRows(now, BATCH);
     } catch (error) {
       log.error('the remains of a tenant are left to the job', { tenant }, error);
     }

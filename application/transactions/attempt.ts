@@ -1,78 +1,84 @@
-import type { Change, Committed } from '../../domain/changes/change.ts';
+import type { Change, CommitResult } from '../../domain/changes/change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { SERVING } from '../../domain/tenants/tenant.ts';
-import type { RememberedCaller, TenantCaller } from '../caller.ts';
-import { type Store, StoreUnavailable } from '../ports/store.ts';
+import type { CachedCaller, TenantCaller } from '../caller.ts';
+import { type Store, StoreUnavailableError } from '../ports/store.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
-import { type Entry, Known, Outdated, type World } from './known.ts';
+import { type AdmitTenant, OutdatedTenantError, TenantTransaction, type TransactionPorts } from './tenant-transaction.ts';
 
 /**
- * For what reaches the network on behalf of a configuration, which must be the present one.
+ * Checks, before a network call on behalf of a configuration, that the configuration is current.
  * @throws Failure `unavailable` when it is not.
  */
-export async function assertCurrent(store: Store, configured: TenantConfiguration): Promise<void> {
-  const present = await store.read(configured.tenantId).state();
-  if (present?.status !== SERVING || !configured.isWholly(present)) throw new Outdated();
+export async function assertCurrent(store: Store, tenant: TenantConfiguration): Promise<void> {
+  const currentState = await store.read(tenant.tenantId).state();
+  if (currentState?.status !== SERVING || !tenant.isUpToDate(currentState)) throw new OutdatedTenantError();
 }
 
 /**
- * Runs `work` on what this process remembers of the tenant and, when a commit says that it is out of date or a rule
- * refuses, once more on what is stored. Nothing is repeated after a commit.
- * @throws Failure `not_found` where no such tenant serves wallets: an unknown and a suspended one look alike.
+ * Runs `work` on the cached state of the tenant and, when a commit reports that it is out of date or a rule rejects, once more on the
+ * stored state. Nothing is repeated after a commit.
+ * @throws Failure `not_found` if no such tenant serves wallets; unknown and suspended tenants get the same answer.
  */
-export function attempt<T>(world: World, tenantId: TenantId, work: (known: Known) => Promise<T>): Promise<T> {
+export function attempt<T>(world: TransactionPorts, tenantId: TenantId, work: (transaction: TenantTransaction) => Promise<T>): Promise<T> {
   const { tenantConfigurations } = world;
-  const enter = tenantConfigurations.ofWallet.bind(tenantConfigurations);
-  return run(world, tenantId, tenantConfigurations.latest(tenantId), enter, work);
+  const admit = tenantConfigurations.admitWallet.bind(tenantConfigurations);
+  return run(world, tenantId, tenantConfigurations.latest(tenantId), admit, work);
 }
 
 /**
- * The same for a client, whose rights are judged anew with what is stored.
- * @throws Failure `unauthenticated` for a tenant that is gone, `forbidden` for one that is suspended.
+ * Like `attempt`, for a client, whose rights are checked again on the stored state.
+ * @throws Failure `unauthenticated` for a removed tenant, `forbidden` for a suspended one.
  */
 export function attemptFor<T>(
-  world: World,
-  caller: RememberedCaller,
-  work: (known: Known, caller: TenantCaller) => Promise<T>,
+  world: TransactionPorts,
+  caller: CachedCaller,
+  work: (transaction: TenantTransaction, caller: TenantCaller) => Promise<T>,
 ): Promise<T> {
-  const { remembered, again, ...rest } = caller;
-  remembered.look(['clients']);
+  const { cachedTenant, reauthorize, ...callerFields } = caller;
+  cachedTenant.dependOn(['clients']);
   const { tenantConfigurations } = world;
-  const enter = tenantConfigurations.ofCaller.bind(tenantConfigurations);
-  return run(world, caller.tenantId, remembered, enter, async (known) =>
-    work(known, known.configured === remembered ? { ...rest, configured: remembered } : { ...rest, ...(await again(known.configured)) }),
+  const admit = tenantConfigurations.admitClient.bind(tenantConfigurations);
+  return run(world, caller.tenantId, cachedTenant, admit, async (transaction) =>
+    work(
+      transaction,
+      transaction.tenant === cachedTenant
+        ? { ...callerFields, tenant: cachedTenant }
+        : { ...callerFields, ...(await reauthorize(transaction.tenant)) },
+    ),
   );
 }
 
 async function run<T>(
-  world: World,
+  world: TransactionPorts,
   tenantId: TenantId,
-  remembered: TenantConfiguration | undefined,
-  enter: Entry,
-  work: (known: Known) => Promise<T>,
+  cachedTenant: TenantConfiguration | undefined,
+  admit: AdmitTenant,
+  work: (transaction: TenantTransaction) => Promise<T>,
 ): Promise<T> {
-  let first: { readonly error: Failure; readonly rested: boolean } | undefined;
-  if (remembered !== undefined) {
-    const known = new Known(world, remembered, false, enter);
+  let cachedFailure: { readonly error: Failure; readonly restedOnCache: boolean } | undefined;
+  if (cachedTenant !== undefined) {
+    const transaction = new TenantTransaction(world, cachedTenant, false, admit);
     try {
-      return await work(known);
+      return await work(transaction);
     } catch (error) {
-      if (known.hasCommitted || error instanceof StoreUnavailable) throw error;
-      if (error instanceof Failure && !(error instanceof Outdated))
-        // What does not answer would not answer a moment later either.
-        first = { error, rested: known.restsOnMemory && error.code !== 'unavailable' };
+      if (transaction.hasCommitted || error instanceof StoreUnavailableError) throw error;
+      if (error instanceof Failure && !(error instanceof OutdatedTenantError))
+        // A dependency that did not answer would not answer a moment later either.
+        cachedFailure = { error, restedOnCache: transaction.usedCache && error.code !== 'unavailable' };
     }
   }
-  const configured = enter(await world.store.read(tenantId).state());
-  // What was refused by the present configuration, and by nothing else that was remembered, stays refused.
-  if (first !== undefined && !first.rested && remembered?.isWholly(configured.state)) throw first.error;
-  return work(new Known(world, configured, true, enter));
+  const storedTenant = admit(await world.store.read(tenantId).state());
+  // A rejection that rests on the current configuration, and on no other cached data, stands.
+  if (cachedFailure !== undefined && !cachedFailure.restedOnCache && cachedTenant?.isUpToDate(storedTenant.state))
+    throw cachedFailure.error;
+  return work(new TenantTransaction(world, storedTenant, true, admit));
 }
 
-/** Applies a change outside an attempt: what is under way is recorded even of a tenant that was suspended meanwhile. */
-export async function record(world: World, tenantId: TenantId, change: Change): Promise<Committed> {
+/** Applies a change outside an attempt: work in progress is recorded even if the tenant was suspended meanwhile. */
+export async function record(world: TransactionPorts, tenantId: TenantId, change: Change): Promise<CommitResult> {
   const committed = await world.store.commit(tenantId, change, world.clock.now());
-  if (committed.done) world.tenantConfigurations.committed(tenantId, change, committed);
+  if (committed.done) world.tenantConfigurations.onCommitted(tenantId, change, committed);
   return committed;
 }

@@ -1,18 +1,18 @@
 import { findKeyChain, type KeyChain, type KeyUsage } from '../../domain/keys/key-chain.ts';
-import type { Affected, Ending } from '../../domain/trust-lists/forecast.ts';
+import type { AffectedConfigurations, Ending } from '../../domain/trust-lists/forecast.ts';
 import type { ForecastSubject } from './forecast-subject.ts';
 
 const NEW_CERTIFICATE = 'bring another certificate (PATCH /key-chain/{id}), or name another key chain in these configurations';
 const NEW_AUTHORITY =
   'make another key chain, give those who verify its root certificate, and name it in these configurations before this one ends';
 
-/** The tenant's own certificates: those that sign, and the CAs above them. */
+/** Expiry dates of the tenant's own certificates: leaves, and the CAs above them. */
 export function endingKeys(subject: ForecastSubject): readonly Ending[] {
   return subject.chains.flatMap((chain): Ending[] => {
     const { id, description, root, active } = chain;
     const name = description ?? id;
     const affects = signedBy(chain, subject);
-    // A leaf ends with its CA at the latest, so one that lasts as long is the last.
+    // A leaf expires with its CA at the latest, so a leaf with the same date cannot be renewed.
     const renews = root !== undefined && root.notAfter > active.notAfter;
     const leaf: Ending = {
       kind: 'key-chain',
@@ -39,11 +39,11 @@ export function endingKeys(subject: ForecastSubject): readonly Ending[] {
   });
 }
 
-/** What could be signed no more without a key chain, where it is named, or where it is the first of its usage. */
-function signedBy(chain: KeyChain, { chains, credentials, presentations, statusLists, now }: ForecastSubject): Affected {
+/** Configurations that need the key chain to sign: by reference, or because it is the default of its usage. */
+function signedBy(chain: KeyChain, { chains, credentials, presentations, statusLists, now }: ForecastSubject): AffectedConfigurations {
   const isFirst = (usage: KeyUsage) => findKeyChain(chains, usage, now)?.id === chain.id;
-  const isChosen = (named: string | null | undefined, usage: KeyUsage) =>
-    chain.usages.includes(usage) && ((named ?? undefined) === undefined ? isFirst(usage) : named === chain.id);
+  const isChosen = (keyChainId: string | null | undefined, usage: KeyUsage) =>
+    chain.usages.includes(usage) && ((keyChainId ?? undefined) === undefined ? isFirst(usage) : keyChainId === chain.id);
   const lists = statusLists.filter(({ keyChainId }) => isChosen(keyChainId, 'statusList'));
   const isBound = new Set(lists.map(({ credentialConfigurationId }) => credentialConfigurationId));
   return {
@@ -62,7 +62,6 @@ function signedBy(chain: KeyChain, { chains, credentials, presentations, statusL
   };
 }
 
-/** Presentation configurations for which its CA vouches. */
 function trustedBy(chain: KeyChain, { presentations }: ForecastSubject): readonly string[] {
   const isIssuing = chain.usages.includes('signing');
   return presentations

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { parseRegistrationCertificate } from '../../domain/registrar/registration-certificate.ts';
-import { certificateFor } from '../../domain/registrar/registration-certificate-request.ts';
+import { registrationRequestFor } from '../../domain/registrar/registration-certificate-request.ts';
 import { pageLimit, textCursor } from '../../domain/shared/list-page.ts';
 import {
-  type Affected,
+  type AffectedConfigurations,
   type Ending,
   FORECAST_KINDS,
   type ForecastPage,
@@ -14,7 +14,7 @@ import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Store } from '../ports/store.ts';
-import { wantedCertificate } from '../registrar/wanted-certificate.ts';
+import { certificateRequirement } from '../registrar/certificate-requirement.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { MAX_FOLLOWED_LISTS } from '../trust-lists/followed-lists.ts';
 import { endingKeys } from './forecast-keys.ts';
@@ -42,60 +42,62 @@ export const TrustForecastQuery = z.object({
 });
 export type TrustForecastQuery = z.infer<typeof TrustForecastQuery>;
 
-/** What the trust of a tenant rests on, and when it ends: its own certificates and lists, and those of others. */
+/** Lists the certificates and lists that a tenant's trust depends on, own and external ones, with their expiry dates. */
 export class ForecastTrust extends needs({ store: Store, clock: Clock }) {
   async execute(
-    { configured, roles }: TenantCaller,
-    { until, kind, q: words, limit, cursor: after, sort }: TrustForecastQuery,
+    { tenant, roles }: TenantCaller,
+    { until, kind, q: words, limit, cursor, sort }: TrustForecastQuery,
   ): Promise<ForecastPage> {
-    const subject = await this.#subject(configured);
+    const subject = await this.#subject(tenant);
     const endings = [
       ...endingKeys(subject),
       ...endingFollowedLists(subject),
       ...endingPublishedLists(subject),
       ...(await endingCertificates(subject)),
-      ...(await this.#registrations(configured, subject)),
+      ...(await this.#registrations(tenant, subject)),
     ];
     const sides = new Set<Side>();
     if (roles.includes('issuance:manage')) sides.add('issuance');
     if (roles.includes('presentation:manage')) sides.add('presentation');
-    return forecastPage(endings, { sides, until, kind, words, limit, after, sort });
+    return forecastPage(endings, { sides, until, kind, words, limit, after: cursor, sort });
   }
 
-  async #subject(configured: TenantConfiguration): Promise<ForecastSubject> {
+  async #subject(tenant: TenantConfiguration): Promise<ForecastSubject> {
     const { store, clock } = this.ports;
-    const { tenantId } = configured;
-    const issuance = await configured.issuance();
+    const { tenantId } = tenant;
+    const issuance = await tenant.issuance();
     return {
       now: clock.now(),
-      chains: await configured.keyChains(),
-      credentials: await configured.writtenCredentialConfigurations(),
-      presentations: await configured.presentationConfigurations(),
-      statusLists: await configured.statusLists(),
+      chains: await tenant.keyChains(),
+      credentials: await tenant.writtenCredentialConfigurations(),
+      presentations: await tenant.presentationConfigurations(),
+      statusLists: await tenant.statusLists(),
       published: await store.forTenant(tenantId, ({ trustLists }) => trustLists.list()),
-      followed: await store.lists(tenantId).keptLists(MAX_FOLLOWED_LISTS),
+      followed: await store.lists(tenantId).storedLists(MAX_FOLLOWED_LISTS),
       wallets: { lists: issuance.walletProviderTrustLists, signers: issuance.walletProviderTrustListCertificates },
     };
   }
 
-  /** Registration certificates, as they were brought or ordered. */
-  async #registrations(configured: TenantConfiguration, { presentations, credentials }: ForecastSubject): Promise<readonly Ending[]> {
-    const stored = await this.ports.store.forTenant(configured.tenantId, (own) => own.registrationCertificates.list());
-    const byId = new Map(stored.map((one) => [one.id, one.jwt]));
-    const byNumber = new Map(stored.map((one) => [one.certificateId, one.jwt]));
+  /** Registration certificates, provided or ordered. */
+  async #registrations(tenant: TenantConfiguration, { presentations, credentials }: ForecastSubject): Promise<readonly Ending[]> {
+    const storedCertificates = await this.ports.store.forTenant(tenant.tenantId, (repositories) =>
+      repositories.registrationCertificates.list(),
+    );
+    const byId = new Map(storedCertificates.map((certificate) => [certificate.id, certificate.jwt]));
+    const byNumber = new Map(storedCertificates.map((certificate) => [certificate.certificateId, certificate.jwt]));
     const endings: Ending[] = [];
-    const add = (jwt: string | undefined, affects: Affected, isOrdered: boolean) => {
+    const add = (jwt: string | undefined, affects: AffectedConfigurations, isOrdered: boolean) => {
       const ending = jwt === undefined ? undefined : endingOf(jwt, affects, isOrdered);
       if (ending !== undefined) endings.push(ending);
     };
     for (const { id, registrationCert: request, dcql_query: query, purpose } of presentations) {
       if (request === undefined || request === null) continue;
       const affects = { issuance: [], presentation: [id] };
-      const wanted = await wantedCertificate(configured, { query }, certificateFor(request, purpose));
-      const jwt = request.jwt ?? byId.get(wanted.id) ?? byNumber.get(request.id ?? '');
+      const certificateRequest = await certificateRequirement(tenant, { query }, registrationRequestFor(request, purpose));
+      const jwt = request.jwt ?? byId.get(certificateRequest.id) ?? byNumber.get(request.id ?? '');
       add(jwt, affects, request.body !== undefined);
     }
-    const request = (await configured.issuanceConfiguration())?.registrationCert;
+    const request = (await tenant.issuanceConfiguration())?.registrationCert;
     if (request !== undefined && request !== null) {
       const affects = { issuance: credentials.map(({ id }) => id), presentation: [] };
       add(request.jwt ?? byNumber.get(request.id ?? ''), affects, request.body !== undefined);
@@ -104,8 +106,8 @@ export class ForecastTrust extends needs({ store: Store, clock: Clock }) {
   }
 }
 
-/** It was checked when it was taken; one that does not open, or has no end, does not end. */
-function endingOf(jwt: string, affects: Affected, isOrdered: boolean): Ending | undefined {
+/** Expiry of a registration certificate, which was verified when it was stored; undefined if it has none. */
+function endingOf(jwt: string, affects: AffectedConfigurations, isOrdered: boolean): Ending | undefined {
   try {
     const { exp, sub } = parseRegistrationCertificate(jwt).jws.payload;
     if (typeof exp !== 'number' || !Number.isFinite(exp)) return undefined;

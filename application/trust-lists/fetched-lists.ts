@@ -2,53 +2,51 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../ports/clock.ts';
 import type { CachedLists, EventBus } from '../ports/event-bus.ts';
 import { type Remote, RemoteError, type RemoteResponse } from '../ports/remote.ts';
-import { boundedBytes, partOfMemory } from '../tenant-cache/bounded.ts';
-import { madeOnce } from '../tenant-cache/made-once.ts';
+import { boundedBytes, shareOfCacheMemory } from '../tenant-cache/cache-memory.ts';
+import { getOrCreate } from '../tenant-cache/get-or-create.ts';
 import { SingleFlight } from '../tenant-cache/single-flight.ts';
 
-/** Limits one download of a list. */
 export const LIST_TIMEOUT_MS = 5_000;
-/** Trust lists of one tenant that are downloaded, or wait in memory to be read, at the same time. */
-export const LISTS_IN_MEMORY = 4;
+/** Limit per tenant of trust lists that are downloaded, or wait in memory to be read, at the same time. */
+export const MAX_LISTS_IN_MEMORY = 4;
 const MAX_CACHE_BYTES = 128 * 1024 * 1024;
 const MAX_FAILURE_BYTES = 8 * 1024 * 1024;
-/** An error with where it happened. */
+/** Size of an error with its stack. */
 const FAILURE_BYTES = 3_000;
 const MAX_COUNT_BYTES = 1024 * 1024;
 
-type Fetched = { readonly uri: string; readonly fetchedAt: Date };
+type FetchedList = { readonly uri: string; readonly fetchedAt: Date };
 
-/** What administrators see of a tenant's copies; `hits` and `misses` since the process began. */
+/** Cache statistics of a tenant for administrators; `hits` and `misses` since the start of the process. */
 export type FetchedListStats = {
   readonly size: number;
   readonly hits: number;
   readonly misses: number;
   readonly entries: readonly { readonly uri: string; readonly fetchedAt: Date; readonly expiresAt: Date }[];
-  /** Lists whose last fetch failed, as long as nobody asks for them again. */
+  /** Lists whose last fetch failed, until the failure expires. */
   readonly failing: readonly { readonly uri: string; readonly reason: string; readonly failedAt: Date; readonly retriedAt: Date }[];
 };
 
-type Rules<L extends Fetched> = {
+type Rules<L extends FetchedList> = {
   readonly clock: Clock;
   readonly eventBus: EventBus;
-  /** By which name administrators clear them, at whichever process they ask. */
+  /** Kind of cache-clearing hints on the event bus. */
   readonly kind: CachedLists;
-  /** Bytes that a list costs. */
   sizeOf(list: L): number;
-  /** Until when a list is used without asking again. */
+  /** Time until which a list is used without fetching it again. */
   freshUntil(list: L): Date;
-  /** Whether an error means that the list cannot be had, so that nobody asks again for `failureMs`. */
+  /** True for an error that means that the list is unavailable, which is cached for `failureMs`. */
   isRefusal(error: unknown): error is Error;
-  /** Why a copy stands in for its list, since when, and when that is looked for again. */
+  /** The reason why a copy replaces its list, since when, and the time of the next attempt. */
   faultOf?(list: L): { readonly reason: string; readonly at: Date; readonly retriedAt: Date } | undefined;
   readonly failureMs: number;
 };
 
-/** Lists of others, in bounded memory and per tenant: fetched once for all who wait; failures are kept for a while. */
-export class FetchedLists<L extends Fetched> {
+/** Third-party lists, cached per tenant in bounded memory: concurrent callers share a fetch, and failures are cached for a while. */
+export class FetchedLists<L extends FetchedList> {
   readonly #rules: Rules<L>;
   readonly #lists: SharedLists<L>;
-  readonly #failures = new LRUCache<string, { readonly refusal: Error; readonly at: number; readonly until: number }>(
+  readonly #failures = new LRUCache<string, { readonly refusal: Error; readonly failedAt: number; readonly expiresAt: number }>(
     boundedBytes(MAX_FAILURE_BYTES, () => FAILURE_BYTES),
   );
   readonly #fetching = new SingleFlight<L>();
@@ -56,36 +54,36 @@ export class FetchedLists<L extends Fetched> {
 
   constructor(rules: Rules<L>) {
     this.#rules = rules;
-    this.#lists = new SharedLists({ maxBytes: partOfMemory(MAX_CACHE_BYTES), sizeOf: (list) => rules.sizeOf(list) });
+    this.#lists = new SharedLists({ maxBytes: shareOfCacheMemory(MAX_CACHE_BYTES), sizeOf: (list) => rules.sizeOf(list) });
     rules.eventBus.subscribe((wakeUp) => {
       if (wakeUp.type === 'missed') this.clearAll();
       else if (wakeUp.type === 'cache' && wakeUp.lists === rules.kind) this.clear(wakeUp.tenantId);
     });
   }
 
-  /** The copy of a list, however old. @param key of `keyOf`. */
+  /** The cached list, however old. @param key of `keyOf`. */
   peek(key: string): L | undefined {
     return this.#lists.get(tenantOf(key), key);
   }
 
   count(tenantId: string, kind: 'hits' | 'misses'): void {
-    madeOnce(this.#counts, tenantId, () => ({ hits: 0, misses: 0 }))[kind]++;
+    getOrCreate(this.#counts, tenantId, () => ({ hits: 0, misses: 0 }))[kind]++;
   }
 
-  /** @throws what `fetch` throws, for all who wait for it, and again for a while when it is a refusal. */
+  /** @throws the error of `fetch`, for all concurrent callers; a refusal is thrown again until it expires. */
   fetch(key: string, fetch: () => Promise<L>): Promise<L> {
     const { clock, isRefusal, failureMs } = this.#rules;
     const failed = this.#failures.get(key);
-    if (failed !== undefined && clock.now().getTime() < failed.until) return Promise.reject(failed.refusal);
-    return this.#fetching.run(key, async (isWanted) => {
+    if (failed !== undefined && clock.now().getTime() < failed.expiresAt) return Promise.reject(failed.refusal);
+    return this.#fetching.run(key, async (isCurrent) => {
       try {
         const list = await fetch();
-        if (isWanted()) this.#lists.set(tenantOf(key), key, list);
+        if (isCurrent()) this.#lists.set(tenantOf(key), key, list);
         return list;
       } catch (error) {
-        if (isWanted() && isRefusal(error)) {
-          const at = clock.now().getTime();
-          this.#failures.set(key, { refusal: error, at, until: at + failureMs });
+        if (isCurrent() && isRefusal(error)) {
+          const failedAt = clock.now().getTime();
+          this.#failures.set(key, { refusal: error, failedAt, expiresAt: failedAt + failureMs });
         }
         throw error;
       }
@@ -102,28 +100,34 @@ export class FetchedLists<L extends Fetched> {
 
   #failing(tenantId: string): FetchedListStats['failing'] {
     const now = this.#rules.clock.now().getTime();
-    const standingIn = this.#lists.entries(tenantId).flatMap((list) => {
+    const replacedLists = this.#lists.entries(tenantId).flatMap((list) => {
       const fault = this.#rules.faultOf?.(list);
       if (fault === undefined) return [];
       return [{ uri: list.uri, reason: fault.reason, failedAt: fault.at, retriedAt: fault.retriedAt }];
     });
-    const refused = [...this.#failures.entries()].flatMap(([key, { refusal, at, until }]) =>
-      tenantOf(key) === tenantId && now < until
-        ? [{ uri: key.slice(key.lastIndexOf(' ') + 1), reason: refusal.message, failedAt: new Date(at), retriedAt: new Date(until) }]
+    const failedLists = [...this.#failures.entries()].flatMap(([key, { refusal, failedAt, expiresAt }]) =>
+      tenantOf(key) === tenantId && now < expiresAt
+        ? [
+            {
+              uri: key.slice(key.lastIndexOf(' ') + 1),
+              reason: refusal.message,
+              failedAt: new Date(failedAt),
+              retriedAt: new Date(expiresAt),
+            },
+          ]
         : [],
     );
-    return [...refused, ...standingIn];
+    return [...failedLists, ...replacedLists];
   }
 
-  /** The next look fetches, also while a fetch that began before is under way. */
+  /** The next read fetches the list, even if an earlier fetch is in progress. */
   clear(tenantId: string): void {
     this.#lists.clear(tenantId);
-    const isOwn = (key: string) => key.startsWith(`${tenantId} `);
-    for (const key of [...this.#failures.keys()]) if (isOwn(key)) this.#failures.delete(key);
-    this.#fetching.forget(isOwn);
+    const isOfTenant = (key: string) => key.startsWith(`${tenantId} `);
+    for (const key of [...this.#failures.keys()]) if (isOfTenant(key)) this.#failures.delete(key);
+    this.#fetching.forget(isOfTenant);
   }
 
-  /** The same for every tenant. */
   clearAll(): void {
     this.#lists.clearAll();
     this.#failures.clear();
@@ -131,34 +135,34 @@ export class FetchedLists<L extends Fetched> {
   }
 }
 
-type Wanted = {
+type DownloadOptions = {
   readonly tenantId: string;
   readonly accept: string;
   readonly maxBytes: number;
   readonly isSigned?: boolean;
-  /** Yes, unless stated: readers follow a list that has moved (Token Status List section 8.2). */
+  /** Default true: readers follow a list that has moved (Token Status List section 8.2). */
   readonly followsRedirects?: boolean;
 };
 
-/** One attempt. @param refusal what it means that the list cannot be had, and why. */
+/** Makes one attempt. @param refusal creates the error for an unavailable list. */
 export async function download(
   remote: Remote,
   uri: string,
-  { accept, isSigned = false, followsRedirects = true, ...wanted }: Wanted,
-  refusal: (why: string) => Error,
+  { accept, isSigned = false, followsRedirects = true, ...limits }: DownloadOptions,
+  refusal: (reason: string) => Error,
 ): Promise<RemoteResponse> {
-  const sent = { method: 'GET', headers: { accept }, timeoutMs: LIST_TIMEOUT_MS } as const;
-  const options = { ...wanted, ...sent, isSigned, followsRedirects };
+  const requestOptions = { method: 'GET', headers: { accept }, timeoutMs: LIST_TIMEOUT_MS } as const;
+  const options = { ...limits, ...requestOptions, isSigned, followsRedirects };
   const answer = await remote.request(uri, options).catch((error: unknown) => {
     throw error instanceof RemoteError ? refusal(error.reason) : error;
   });
-  // Token Status List section 8.2: any status of success, as long as there is something with it
+  // Token Status List section 8.2: any success status with a body
   if (answer.status < 200 || answer.status > 299) throw refusal(`HTTP status ${answer.status}`);
   if (answer.body.length === 0) throw refusal(`HTTP status ${answer.status} without a body`);
   return answer;
 }
 
-/** Names a list of a tenant. @param parts without spaces. */
+/** Cache key of a tenant's list. @param parts without spaces. */
 export function keyOf(tenantId: string, ...parts: readonly string[]): string {
   return [tenantId, ...parts].join(' ');
 }
@@ -170,8 +174,8 @@ function tenantOf(key: string): string {
 type Sizes<L> = { readonly maxBytes: number; readonly sizeOf: (list: L) => number };
 
 /**
- * Lists of all tenants within one bound of memory. When there is no more room, the tenant that takes most of it gives
- * way, its least recently used list first, so that nobody pushes out what others need.
+ * Lists of all tenants within one memory bound. When it is exceeded, the tenant with the largest share loses its least recently used
+ * list, so that tenants do not evict each other's lists.
  */
 export class SharedLists<L extends object> {
   readonly #sizes: Sizes<L>;
@@ -188,12 +192,12 @@ export class SharedLists<L extends object> {
 
   set(tenantId: string, key: string, list: L): void {
     const { maxBytes, sizeOf } = this.#sizes;
-    const begin = () => new LRUCache<string, L>({ maxSize: maxBytes, sizeCalculation: sizeOf });
-    const own = madeOnce(this.#tenants, tenantId, begin);
-    this.#bytes -= own.calculatedSize;
-    own.set(key, list);
-    this.#bytes += own.calculatedSize;
-    while (this.#bytes > maxBytes) this.#giveWay();
+    const createCache = () => new LRUCache<string, L>({ maxSize: maxBytes, sizeCalculation: sizeOf });
+    const tenantCache = getOrCreate(this.#tenants, tenantId, createCache);
+    this.#bytes -= tenantCache.calculatedSize;
+    tenantCache.set(key, list);
+    this.#bytes += tenantCache.calculatedSize;
+    while (this.#bytes > maxBytes) this.#evict();
   }
 
   entries(tenantId: string): readonly L[] {
@@ -210,16 +214,16 @@ export class SharedLists<L extends object> {
     this.#bytes = 0;
   }
 
-  #giveWay(): void {
+  #evict(): void {
     let largest: [string, LRUCache<string, L>] | undefined;
     for (const entry of this.#tenants) {
       if (largest === undefined || entry[1].calculatedSize > largest[1].calculatedSize) largest = entry;
     }
     if (largest === undefined) return;
     const [tenantId, lists] = largest;
-    const before = lists.calculatedSize;
+    const sizeBefore = lists.calculatedSize;
     lists.pop();
-    this.#bytes -= before - lists.calculatedSize;
+    this.#bytes -= sizeBefore - lists.calculatedSize;
     if (lists.size === 0) this.#tenants.delete(tenantId);
   }
 }

@@ -3,7 +3,7 @@ import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import { describeHeldList } from '../../domain/audit/describe-change.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { type GoodCopy, isHeld, type ListPlace, standsInUntil } from '../../domain/trust-lists/kept-list.ts';
+import { fallbackUntil, isSuspicious, type ListSource, type ValidCopy } from '../../domain/trust-lists/stored-list.ts';
 import type { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
@@ -11,61 +11,61 @@ import { type PinnedSigners, thumbprintOf } from './verify-trust-list.ts';
 
 type Ports = { readonly store: Store; readonly log: Log };
 
-/** A list that is followed, and where its good copy is. */
-export type FollowedTrustList = { readonly tenantId: TenantId; readonly place: ListPlace; readonly signers: PinnedSigners };
+/** An external trust list of a tenant. */
+export type FollowedTrustList = { readonly tenantId: TenantId; readonly place: ListSource; readonly signers: PinnedSigners };
 
-/** A larger one is fetched again after a restart. */
+/** Larger lists are not stored, and are fetched again after a restart. */
 const MAX_COPY_BYTES = 512 * 1024;
 
-/** Another set of signers is another list: nobody is vouched for by what former ones signed. */
+/** The signers are part of the id: copies that former signers signed are not used for new ones. */
 export function copyIdOf(uri: string, signers: PinnedSigners): string {
   return hash('sha256', `${signers.id} ${uri}`, 'base64url');
 }
 
-/** Keeps what was found good, so that it outlives this process. */
+/** Stores a good copy, so that it outlives this process. */
 export async function keepCopy(
   { store }: Ports,
   { tenantId, place, signers }: FollowedTrustList,
-  copy: GoodCopy,
+  copy: ValidCopy,
   size: number,
 ): Promise<void> {
   const id = copyIdOf(place.uri, signers);
-  const kept = store.lists(tenantId);
-  if (await kept.confirmCopy(id, copy.documentHash, copy.checkedAt)) return;
+  const storedLists = store.lists(tenantId);
+  if (await storedLists.confirmCopy(id, copy.documentHash, copy.checkedAt)) return;
   // An older release does not stand in for what it was followed by.
-  if (size > MAX_COPY_BYTES) await kept.forgetList(id);
-  else await kept.keepCopy(id, place, copy);
+  if (size > MAX_COPY_BYTES) await storedLists.forgetList(id);
+  else await storedLists.keepCopy(id, place, copy);
 }
 
 /**
- * What counts while a list cannot be used: the copy that was good, for as long as nothing speaks against that.
- * @param shown who signed what came, where that is the question.
- * @returns undefined: nothing.
+ * Returns the stored good copy to use while a list is unavailable or invalid, as long as that is allowed.
+ * @param shown the signer of the received list, if it is unknown.
+ * @returns undefined if there is none.
  */
-export async function goodCopyInstead(
+export async function fallbackCopy(
   ports: Ports,
   followed: FollowedTrustList,
   { fault, message }: TrustListRefusal,
-  { now, shown }: { readonly now: Date; readonly shown: string | undefined },
-): Promise<{ readonly copy: GoodCopy; readonly until: Date } | undefined> {
+  { now, shown: unknownSigner }: { readonly now: Date; readonly shown: string | undefined },
+): Promise<{ readonly copy: ValidCopy; readonly until: Date } | undefined> {
   const { store, log } = ports;
   const { tenantId, place, signers } = followed;
   const id = copyIdOf(place.uri, signers);
-  const kept = store.lists(tenantId);
-  const copy = await kept.goodCopy(id);
-  const until = copy && standsInUntil(copy, fault, now);
-  // What nobody can decide about is in the log alone.
-  if (isHeld(fault) && (copy !== undefined || shown !== undefined)) {
-    const finding = { fault, reason: message, ...defined({ signer: shown }) };
-    if (await kept.holdAgainst(id, place, finding, now)) {
+  const storedLists = store.lists(tenantId);
+  const copy = await storedLists.goodCopy(id);
+  const usableUntil = copy && fallbackUntil(copy, fault, now);
+  // Problems that an operator cannot decide about are only logged.
+  if (isSuspicious(fault) && (copy !== undefined || unknownSigner !== undefined)) {
+    const finding = { fault, reason: message, ...defined({ signer: unknownSigner }) };
+    if (await storedLists.recordProblem(id, place, finding, now)) {
       const { origin, pathname } = new URL(place.uri);
       const list = origin + pathname;
-      const signer = shown === undefined ? undefined : thumbprintOf(shown);
-      const about = { list, reason: message, ...defined({ signer, until: until?.toISOString() }) };
-      const change = describeHeldList(about);
+      const signer = unknownSigner === undefined ? undefined : thumbprintOf(unknownSigner);
+      const heldList = { list, reason: message, ...defined({ signer, until: usableUntil?.toISOString() }) };
+      const change = describeHeldList(heldList);
       await store.commit(tenantId, { audit: { by: SYSTEM, change } }, now);
-      log.warn('a trust list needs somebody to look at it', { tenantId, ...about });
+      log.warn('a trust list needs somebody to look at it', { tenantId, ...heldList });
     }
   }
-  return copy && until && { copy, until };
+  return copy && usableUntil && { copy, until: usableUntil };
 }

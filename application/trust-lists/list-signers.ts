@@ -1,8 +1,8 @@
 import { writePemCertificates } from '../../domain/formats/der/pem.ts';
 import { type FieldError, invalidFields } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { type InternalTrustList, parseInternalTrustListAddress } from '../../domain/trust-lists/internal-address.ts';
 import { parseTrustList, type TrustList } from '../../domain/trust-lists/lote.ts';
-import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { documentOf, type PublishedList } from '../../domain/trust-lists/published-list.ts';
 import { hasServicesFor, type TrustPurpose, WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
@@ -10,15 +10,15 @@ import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import { Store, StoreUnavailable } from '../ports/store.ts';
+import { Store, StoreUnavailableError } from '../ports/store.ts';
 import { TrustListReader } from '../ports/trust-list-reader.ts';
-import { inTime } from './ask-lists.ts';
-import { LIST_TIMEOUT_MS, LISTS_IN_MEMORY } from './fetched-lists.ts';
+import { LIST_TIMEOUT_MS, MAX_LISTS_IN_MEMORY } from './fetched-lists.ts';
 import { downloadTrustList, isXml } from './open-list.ts';
+import { withDeadline } from './query-lists.ts';
 import { TenantSlots } from './tenant-slots.ts';
 import type { PinnedSigners } from './verify-trust-list.ts';
 
-/** A list as a configuration names it: its address, and where that stands. */
+/** A list in a configuration: its address, and the path of the property. */
 export type NamedList = {
   readonly uri: string;
   readonly path: string;
@@ -26,18 +26,17 @@ export type NamedList = {
   readonly purpose?: TrustPurpose;
 };
 
-/** A list whose signers a configuration names. */
 export type CertifiedList = { readonly uri: string; readonly signers: PinnedSigners };
 
-/** `list` is undefined where nothing can be said, such as in an import, which fetches nothing. */
+/** `list` is undefined if it was not inspected, such as in an import, which fetches nothing. */
 export type InspectedList = { readonly list: TrustList | undefined } | { readonly refusal: TrustListRefusal };
 
 /** The signer (PEM) and the content of a list; no signer for a list of this service. */
-export type SignedBy = { readonly pem?: string; readonly list?: TrustList };
+export type SignerAndContent = { readonly pem?: string; readonly list?: TrustList };
 
 /**
- * Who signs the lists that a configuration names without saying so: they are fetched when it is written, and their signers
- * pinned, so that nobody else speaks for them afterwards.
+ * Finds the signers of lists that are configured without them: the lists are fetched when the configuration is written, and their
+ * signers are pinned.
  */
 export class ListSigners extends needs({
   store: Store,
@@ -46,11 +45,11 @@ export class ListSigners extends needs({
   trustListReader: TrustListReader,
   clock: Clock,
 }) {
-  readonly #slots = new TenantSlots(LISTS_IN_MEMORY);
+  readonly #slots = new TenantSlots(MAX_LISTS_IN_MEMORY);
 
   /**
-   * @returns by address the certificate of the signer, PEM; nothing for lists of this service, whose keys are known.
-   * @throws Failure `invalid_input` that names every list that cannot be had or used.
+   * @returns the certificate (PEM) of the signer by address; none for lists of this service, whose keys are known.
+   * @throws Failure `invalid_input` with every list that is unavailable or unusable.
    */
   async pin(tenantId: TenantId, lists: readonly NamedList[]): Promise<ReadonlyMap<string, string>> {
     const errors: FieldError[] = [];
@@ -73,22 +72,22 @@ export class ListSigners extends needs({
   }
 
   /**
-   * Verifies lists under the signers that a configuration names, all at the same time and no longer than one download may take.
-   * Nothing is cached, so a list that is repaired afterwards counts at once.
+   * Verifies lists with their configured signers, concurrently and within the time of one download. Nothing is cached, so a list that is
+   * repaired afterwards is used at once.
    */
   async inspect(tenantId: TenantId, lists: readonly CertifiedList[]): Promise<readonly InspectedList[]> {
-    const until = performance.now() + LIST_TIMEOUT_MS;
+    const deadline = performance.now() + LIST_TIMEOUT_MS;
     return Promise.all(
-      lists.map(async (certified): Promise<InspectedList> => {
+      lists.map(async (certifiedList): Promise<InspectedList> => {
         try {
-          const read = async () => {
-            // Nothing waits for it any more.
-            if (performance.now() >= until) throw new TrustListRefusal('unavailable', 'it is still being read');
-            return this.read(tenantId, certified);
+          const readInTime = async () => {
+            // The caller has already timed out.
+            if (performance.now() >= deadline) throw new TrustListRefusal('unavailable', 'it is still being read');
+            return this.read(tenantId, certifiedList);
           };
-          return { list: await inTime(this.#slots.run(tenantId, read), until) };
+          return { list: await withDeadline(this.#slots.run(tenantId, readInTime), deadline) };
         } catch (error) {
-          if (error instanceof StoreUnavailable) throw error;
+          if (error instanceof StoreUnavailableError) throw error;
           const isRefusal = error instanceof TrustListRefusal;
           return {
             refusal: isRefusal ? error : new TrustListRefusal('unavailable', 'it cannot be read here'),
@@ -101,8 +100,8 @@ export class ListSigners extends needs({
   /** @throws TrustListRefusal */
   protected async read(tenantId: TenantId, { uri, signers }: CertifiedList): Promise<TrustList | undefined> {
     const { settings, remote, clock } = this.ports;
-    const own = ownTrustListOf(uri, settings.publicUrl);
-    if (own !== undefined) return parseTrustList(documentOf(await this.#published(own)), clock.now());
+    const ownList = parseInternalTrustListAddress(uri, settings.publicUrl);
+    if (ownList !== undefined) return parseTrustList(documentOf(await this.#published(ownList)), clock.now());
     // The configuration is rejected for the missing certificates.
     if (signers.anchors.length === 0) return undefined;
     const bytes = await downloadTrustList(remote, tenantId, uri);
@@ -110,22 +109,22 @@ export class ListSigners extends needs({
     return (await this.ports.trustListReader.open(bytes, reading)).list;
   }
 
-  async #published({ tenantId, listId }: OwnTrustList): Promise<Pick<PublishedList, 'jwt'>> {
+  async #published({ tenantId, listId }: InternalTrustList): Promise<Pick<PublishedList, 'jwt'>> {
     const published = await this.ports.store.read(tenantId).trustList(listId);
     if (published !== undefined) return published;
     throw new TrustListRefusal('unavailable', 'this service publishes no such list');
   }
 
   /** @throws TrustListRefusal */
-  protected async signerOf(tenantId: TenantId, uri: string): Promise<SignedBy> {
+  protected async signerOf(tenantId: TenantId, uri: string): Promise<SignerAndContent> {
     const { settings, remote, clock } = this.ports;
-    const own = ownTrustListOf(uri, settings.publicUrl);
-    if (own !== undefined) return contentOf(await this.#published(own), clock.now());
+    const ownList = parseInternalTrustListAddress(uri, settings.publicUrl);
+    if (ownList !== undefined) return contentOf(await this.#published(ownList), clock.now());
     const bytes = await downloadTrustList(remote, tenantId, uri);
-    // TS 119 612: whoever signs it stands in the list of lists, and is not learnt from the list itself
+    // TS 119 612: the signer of such a list is determined by the list of lists, not by the list itself
     if (isXml(bytes)) throw new TrustListRefusal('untrusted_signer', 'of a list in XML, give the certificate');
-    const opened = await this.ports.trustListReader.open(bytes, { signers: 'shown', now: clock.now(), tenantId });
-    const { list, signer = '' } = opened;
+    const openedList = await this.ports.trustListReader.open(bytes, { signers: 'shown', now: clock.now(), tenantId });
+    const { list, signer = '' } = openedList;
     const pem = writePemCertificates([signer]);
     if (list.entities.length === 0 && (list.pointers !== undefined || list.isListOfLists === true)) {
       throw new TrustListRefusal('malformed', 'it only points to other lists; name it in trustAnchors, with follow');
@@ -134,8 +133,8 @@ export class ListSigners extends needs({
   }
 }
 
-/** A list of this service that has expired is signed again by a job, and is accepted until then. */
-function contentOf(published: Pick<PublishedList, 'jwt'>, now: Date): SignedBy {
+/** A list of this service that has expired is renewed by a job, and is accepted until then. */
+function contentOf(published: Pick<PublishedList, 'jwt'>, now: Date): SignerAndContent {
   try {
     return { list: parseTrustList(documentOf(published), now) };
   } catch (error) {
@@ -144,7 +143,7 @@ function contentOf(published: Pick<PublishedList, 'jwt'>, now: Date): SignedBy {
   }
 }
 
-/** @returns which kind of list is needed, for a list that has only services for other purposes. */
+/** @returns the required kind of list, for a list that has only services for other purposes. */
 export function findPurposeProblem(list: TrustList, purpose: TrustPurpose): string | undefined {
   if (hasServicesFor(list, purpose)) return undefined;
   const entities = purpose === WALLET_PROVIDERS ? 'wallet providers' : 'issuers of credentials';

@@ -12,7 +12,7 @@ import { sizeOfDocument } from '../tenant-cache/size-of.ts';
 import { download } from './fetched-lists.ts';
 import { verifyTrustList } from './verify-trust-list.ts';
 
-/** Twice the largest national list in XML. A list that is a compact JWS has a limit of its own. */
+/** Twice the size of the largest national list in XML. Lists in compact JWS have their own limit. */
 const MAX_BYTES = 16_000_000;
 
 type Ports = { readonly signatures: Signatures; readonly certificates: Certificates; readonly xmlTrustedListReader: XmlTrustedListReader };
@@ -20,25 +20,25 @@ type Ports = { readonly signatures: Signatures; readonly certificates: Certifica
 /** @throws TrustListRefusal `unavailable`. */
 export async function downloadTrustList(remote: Remote, tenantId: TenantId, uri: string): Promise<Buffer> {
   const accept = 'application/jwt, application/jose, application/vnd.etsi.tsl+xml;q=0.9, */*;q=0.1';
-  const wanted = { tenantId, accept, maxBytes: MAX_BYTES };
-  const refusal = (why: string) => new TrustListRefusal('unavailable', why);
-  const { body } = await download(remote, uri, wanted, refusal);
+  const options = { tenantId, accept, maxBytes: MAX_BYTES };
+  const refusal = (reason: string) => new TrustListRefusal('unavailable', reason);
+  const { body } = await download(remote, uri, options, refusal);
   return body;
 }
 
-/** Bytes of a document from which on its memory is released. Smaller ones may share their memory with other buffers. */
+/** Minimum size of documents whose memory is released explicitly. Smaller ones may share their memory with other buffers. */
 const LARGE_BYTES = 128 * 1024;
 
 /**
- * Gives the memory of a downloaded document back at once; afterwards it is empty. While it waited to be read it has outlived the quick
- * collections of the heap, so twenty documents would stay until the next full one.
+ * Releases the memory of a downloaded document at once; afterwards it is empty. A document that waited to be read has outlived the minor
+ * collections of the heap, so several of them would stay until the next full one.
  */
 export function releaseDocument({ buffer, length }: Buffer): void {
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === length;
   if (isWhole && length >= LARGE_BYTES) buffer.transfer(0);
 }
 
-/** Tells a list in XML (ETSI TS 119 612) by how it begins. */
+/** Recognizes a list in XML (ETSI TS 119 612) by its beginning. */
 export function isXml(bytes: Uint8Array): boolean {
   return /^(?:\xEF\xBB\xBF)?\s*</.test(Buffer.from(bytes.subarray(0, 1_000)).toString('latin1'));
 }
@@ -48,13 +48,13 @@ function compactText(bytes: Uint8Array): string {
 }
 
 /**
- * Verifies a list in either format and reads it, its certificates included. It computes at once, for a large list long.
- * @throws TrustListRefusal also for a list that none of the signers vouches for.
+ * Verifies and parses a list in either format with its certificates. It runs synchronously, which takes long for a large list.
+ * @throws TrustListRefusal; also for a list that none of the signers vouches for.
  */
 export function openTrustList(ports: Ports, bytes: Uint8Array, { signers, now }: Omit<ReadingOptions, 'tenantId'>): OpenedList {
-  const shown = signers === 'shown' ? shownSigner(ports, bytes) : undefined;
-  const anchors = signers === 'shown' ? [{ certificate: shown ?? '' }] : signers;
-  const opened = isXml(bytes)
+  const ownSigner = signers === 'shown' ? shownSigner(ports, bytes) : undefined;
+  const anchors = signers === 'shown' ? [{ certificate: ownSigner ?? '' }] : signers;
+  const openedList = isXml(bytes)
     ? // The signer of such a list is named by its own certificate, as lists of lists do; a CA vouches for none.
       ports.xmlTrustedListReader.verify(
         bytes,
@@ -62,11 +62,11 @@ export function openTrustList(ports: Ports, bytes: Uint8Array, { signers, now }:
         now,
       )
     : verifyTrustList(ports, compactText(bytes), anchors, now);
-  const list = withCertificates(opened.list);
-  return { ...opened, list, size: sizeOfDocument(list), ...(shown !== undefined && { signer: shown }) };
+  const list = withCertificates(openedList.list);
+  return { ...openedList, list, size: sizeOfDocument(list), ...(ownSigner !== undefined && { signer: ownSigner }) };
 }
 
-/** Opens lists at once, in the thread that calls. */
+/** Reads lists synchronously in the calling thread. */
 export class InlineTrustLists extends TrustListReader {
   readonly #ports: Ports;
 
@@ -92,7 +92,7 @@ function shownSigner(ports: Ports, bytes: Uint8Array): string {
   throw new TrustListRefusal('untrusted_signer', 'it names its signer by a hash alone; give the certificate');
 }
 
-/** Reads all certificates, so that no use of the list has to. One that does not parse is left out. */
+/** Parses all certificates in advance. Certificates that do not parse are left out. */
 function withCertificates(list: TrustList): TrustList {
   const entities = list.entities.map((entity) => ({
     ...entity,

@@ -3,15 +3,15 @@ import { type KeyChain, trustedLeaves } from '../../domain/keys/key-chain.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import {
-  assertNoJump,
-  assertSuccession,
+  assertNoSequenceJump,
+  assertSequenceIncreases,
+  INTERNAL_LIST_SECONDS,
   type ListLifetime,
   listLifetime,
-  OWN_LIST_SECONDS,
-  type SeenRelease,
+  type SeenListVersion,
 } from '../../domain/trust-lists/freshness.ts';
+import { type InternalTrustList, parseInternalTrustListAddress } from '../../domain/trust-lists/internal-address.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
-import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import { needs } from '../needs.ts';
 import type { TrustAnchor } from '../ports/certificates.ts';
@@ -24,19 +24,18 @@ import { Store } from '../ports/store.ts';
 import { TrustListReader } from '../ports/trust-list-reader.ts';
 import { sizeOfDocument } from '../tenant-cache/size-of.ts';
 import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
-import { type FetchedListStats, FetchedLists, keyOf, LISTS_IN_MEMORY } from './fetched-lists.ts';
-import { copyIdOf, type FollowedTrustList, goodCopyInstead, keepCopy } from './list-copies.ts';
+import { type FetchedListStats, FetchedLists, keyOf, MAX_LISTS_IN_MEMORY } from './fetched-lists.ts';
+import { copyIdOf, type FollowedTrustList, fallbackCopy, keepCopy } from './list-copies.ts';
 import { downloadTrustList, releaseDocument } from './open-list.ts';
 import { TenantSlots } from './tenant-slots.ts';
 import type { PinnedSigners } from './verify-trust-list.ts';
 
-/** What an entry costs besides its list. */
 const ENTRY_OVERHEAD = 8_192;
 const FAILURE_MS = 15_000;
-/** A list that could not be used is looked for again after half of it. */
-const STAND_IN_MS = 10 * 60 * 1000;
+/** Maximum time for which a fallback copy is used; the list is tried again after half of it. */
+const FALLBACK_MS = 10 * 60 * 1000;
 
-type Wanted = {
+type ListRequest = {
   readonly key: string;
   readonly tenantId: TenantId;
   readonly uri: string;
@@ -44,20 +43,19 @@ type Wanted = {
   readonly via: string | undefined;
 };
 
-type Known = {
+type CachedTrustList = {
   readonly uri: string;
   readonly list: TrustList;
-  /** Of the very document. */
   readonly documentHash: string;
   readonly contentHash: string;
   readonly size: number;
   readonly fetchedAt: Date;
   readonly lifetime: ListLifetime;
-  /** Why it stands in for what came, or did not. */
+  /** The reason for which the copy is used in place of the received list. */
   readonly fault?: { readonly reason: string; readonly at: Date };
 };
 
-/** Trust lists of others: fetched once for all who wait, verified before they are kept, per tenant. */
+/** External trust lists, cached per tenant: concurrent callers share a fetch, and lists are verified before they are cached. */
 export class TrustLists extends needs({
   store: Store,
   tenantConfigurations: TenantConfigurations,
@@ -68,7 +66,7 @@ export class TrustLists extends needs({
   eventBus: EventBus,
   log: Log,
 }) {
-  readonly #lists = new FetchedLists<Known>({
+  readonly #lists = new FetchedLists<CachedTrustList>({
     clock: this.ports.clock,
     eventBus: this.ports.eventBus,
     kind: 'trust-lists',
@@ -78,27 +76,27 @@ export class TrustLists extends needs({
     faultOf: ({ fault, lifetime }) => fault && { ...fault, retriedAt: lifetime.refreshAt },
     failureMs: FAILURE_MS,
   });
-  readonly #slots = new TenantSlots(LISTS_IN_MEMORY);
+  readonly #slots = new TenantSlots(MAX_LISTS_IN_MEMORY);
 
   /**
-   * @returns the list as it counts now: the same object until its content changes.
-   * @param via the list of lists that names it, and who signs it.
-   * @throws TrustListRefusal when no list can be had that one of `signers` vouches for.
+   * @returns the current list: the same object until its content changes.
+   * @param via the list of lists that points to it, and determines its signers.
+   * @throws TrustListRefusal when no list is available that one of `signers` vouches for.
    */
   async get(tenantId: TenantId, uri: string, signers: PinnedSigners, via?: string): Promise<TrustList> {
-    const wanted = { key: keyOf(tenantId, signers.id, uri), tenantId, uri, signers, via };
+    const request = { key: keyOf(tenantId, signers.id, uri), tenantId, uri, signers, via };
     const now = this.ports.clock.now();
-    const known = this.#lists.peek(wanted.key);
-    if (known === undefined || now >= known.lifetime.expiresAt) {
+    const cached = this.#lists.peek(request.key);
+    if (cached === undefined || now >= cached.lifetime.expiresAt) {
       this.#lists.count(tenantId, 'misses');
-      return (await this.#fetchOnce(wanted)).list;
+      return (await this.#fetchOnce(request)).list;
     }
     this.#lists.count(tenantId, 'hits');
-    if (now >= known.lifetime.refreshAt) this.#refresh(wanted);
-    return known.list;
+    if (now >= cached.lifetime.refreshAt) this.#refresh(request);
+    return cached.list;
   }
 
-  /** One list that nobody foresaw does not keep the others from counting. @returns why it vouches for nobody. */
+  /** Handles an unexpected error of one list, which does not affect the others. @returns the reason for which the list is not used. */
   failed(tenantId: TenantId, uri: string, error: unknown): TrustListRefusal {
     const { origin, pathname } = new URL(uri);
     this.ports.log.error('trust list not read', { tenantId, list: origin + pathname }, error);
@@ -109,71 +107,71 @@ export class TrustLists extends needs({
     return this.#lists.stats(tenantId);
   }
 
-  /** The next check fetches; so does one that follows a fetch under way. */
+  /** The next verification fetches the list, even if an earlier fetch is in progress. */
   clear(tenantId: string): void {
     this.#lists.clear(tenantId);
   }
 
-  /** Nobody waits for this copy. */
-  #refresh(wanted: Wanted): void {
-    this.#fetchOnce(wanted).catch((error: unknown) => {
-      // Refusals are in the log already.
+  /** Refreshes the copy in the background. */
+  #refresh(request: ListRequest): void {
+    this.#fetchOnce(request).catch((error: unknown) => {
+      // Refusals were logged already.
       if (error instanceof TrustListRefusal) return;
-      this.ports.log.error('trust list not refreshed', { tenantId: wanted.tenantId }, error);
+      this.ports.log.error('trust list not refreshed', { tenantId: request.tenantId }, error);
     });
   }
 
-  #fetchOnce(wanted: Wanted): Promise<Known> {
-    return this.#lists.fetch(wanted.key, () => this.#slots.run(wanted.tenantId, () => this.#fetch(wanted)));
+  #fetchOnce(request: ListRequest): Promise<CachedTrustList> {
+    return this.#lists.fetch(request.key, () => this.#slots.run(request.tenantId, () => this.#fetch(request)));
   }
 
-  async #fetch(wanted: Wanted): Promise<Known> {
-    const own = ownTrustListOf(wanted.uri, this.ports.settings.publicUrl);
+  async #fetch(request: ListRequest): Promise<CachedTrustList> {
+    const ownList = parseInternalTrustListAddress(request.uri, this.ports.settings.publicUrl);
     let bytes: Buffer | undefined;
     try {
-      if (own !== undefined) {
-        const read = await readOwnList(this.ports, own, wanted.signers);
-        return await this.#take(wanted, read.bytes, read.signers, OWN_LIST_SECONDS);
+      if (ownList !== undefined) {
+        const ownDocument = await readOwnList(this.ports, ownList, request.signers);
+        return await this.#accept(request, ownDocument.bytes, ownDocument.signers, INTERNAL_LIST_SECONDS);
       }
-      bytes = await this.#download(wanted);
-      const known = await this.#take(wanted, bytes, wanted.signers);
-      await keepCopy(this.ports, followedOf(wanted), { ...known, checkedAt: known.fetchedAt }, known.size);
-      return known;
+      bytes = await this.#download(request);
+      const accepted = await this.#accept(request, bytes, request.signers);
+      await keepCopy(this.ports, followedOf(request), { ...accepted, checkedAt: accepted.fetchedAt }, accepted.size);
+      return accepted;
     } catch (error) {
       if (!(error instanceof TrustListRefusal)) throw error;
-      this.#warn(wanted, error);
-      if (own !== undefined) throw error;
-      return await this.#goodCopyInstead(wanted, error, bytes);
+      this.#warn(request, error);
+      if (ownList !== undefined) throw error;
+      return await this.#fallBack(request, error, bytes);
     } finally {
       if (bytes !== undefined) releaseDocument(bytes);
     }
   }
 
-  /** @throws TrustListRefusal when a list does not hold, or may not follow on what was seen of it. */
-  async #take(wanted: Wanted, bytes: Buffer, signers: PinnedSigners, maxSeconds?: number): Promise<Known> {
-    const { key, uri, tenantId } = wanted;
+  /** @throws TrustListRefusal for an invalid list, or one that may not succeed the recorded version. */
+  async #accept(request: ListRequest, bytes: Buffer, signers: PinnedSigners, maxSeconds?: number): Promise<CachedTrustList> {
+    const { key, uri, tenantId } = request;
     const { list, contentHash, documentHash, size } = await this.ports.trustListReader.open(bytes, {
       signers: signers.anchors,
       now: this.ports.clock.now(),
       tenantId,
     });
     const now = this.ports.clock.now();
-    // A large list waits for its turn to be read, and may end meanwhile.
+    // A large list may expire while it waits to be read.
     if (list.nextUpdate !== null && list.nextUpdate <= now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
-    const before = this.#lists.peek(key);
-    const kept = before ?? (await this.ports.store.lists(tenantId).goodCopy(copyIdOf(uri, wanted.signers)));
-    assertSameTerritory(kept?.list.territory, list.territory);
-    const release = { sequenceNumber: list.sequenceNumber, contentHash };
-    // The database remembers, so that nobody brings an older release back, whatever is cleared or started anew.
+    const cached = this.#lists.peek(key);
+    const previousCopy = cached ?? (await this.ports.store.lists(tenantId).goodCopy(copyIdOf(uri, request.signers)));
+    assertSameTerritory(previousCopy?.list.territory, list.territory);
+    const listVersion = { sequenceNumber: list.sequenceNumber, contentHash };
+    // The highest version is stored in the database, so that an older one is rejected also after a restart or a cleared cache.
     const id = hash('sha256', uri, 'base64url');
-    const releases = this.ports.store.lists(tenantId);
-    assertNoJump(await releases.release(id), release, now);
-    assertSuccession(await releases.noteRelease(id, release, now), { ...release, documentHash });
-    const isSame = before?.documentHash === documentHash;
-    if (!isSame && before?.list.sequenceNumber === list.sequenceNumber) this.#warnOfDates(wanted, release);
+    const tenantLists = this.ports.store.lists(tenantId);
+    assertNoSequenceJump(await tenantLists.newestListVersion(id), listVersion, now);
+    assertSequenceIncreases(await tenantLists.recordListVersion(id, listVersion, now), { ...listVersion, documentHash });
+    const isSame = cached?.documentHash === documentHash;
+    if (!isSame && cached?.list.sequenceNumber === list.sequenceNumber) this.#warnOfDates(request, listVersion);
     return {
       uri,
-      list: isSame ? before.list : list,
+      list: isSame ? cached.list : list,
       documentHash,
       contentHash,
       size,
@@ -182,36 +180,36 @@ export class TrustLists extends needs({
     };
   }
 
-  /** @throws TrustListRefusal `refusal`, where nothing stands in. */
-  async #goodCopyInstead(wanted: Wanted, refusal: TrustListRefusal, bytes: Buffer | undefined): Promise<Known> {
+  /** @throws TrustListRefusal `refusal` if there is no fallback copy. */
+  async #fallBack(request: ListRequest, refusal: TrustListRefusal, bytes: Buffer | undefined): Promise<CachedTrustList> {
     const now = this.ports.clock.now();
-    const isAsked = refusal.fault === 'untrusted_signer' && bytes !== undefined;
-    const shown = isAsked ? await this.#shownSigner(wanted, bytes) : undefined;
-    const found = await goodCopyInstead(this.ports, followedOf(wanted), refusal, { now, shown });
-    if (found === undefined) throw refusal;
-    const { copy, until } = found;
-    const before = this.#lists.peek(wanted.key);
-    const { list, documentHash, contentHash } = before?.documentHash === copy.documentHash ? before : copy;
-    const expiresAt = new Date(Math.min(until.getTime(), now.getTime() + STAND_IN_MS));
+    const hasUnknownSigner = refusal.fault === 'untrusted_signer' && bytes !== undefined;
+    const unknownSigner = hasUnknownSigner ? await this.#shownSigner(request, bytes) : undefined;
+    const fallback = await fallbackCopy(this.ports, followedOf(request), refusal, { now, shown: unknownSigner });
+    if (fallback === undefined) throw refusal;
+    const { copy, until } = fallback;
+    const cached = this.#lists.peek(request.key);
+    const { list, documentHash, contentHash } = cached?.documentHash === copy.documentHash ? cached : copy;
+    const expiresAt = new Date(Math.min(until.getTime(), now.getTime() + FALLBACK_MS));
     return {
       ...{
-        uri: wanted.uri,
+        uri: request.uri,
         list,
         documentHash,
         contentHash,
         size: sizeOfDocument(list),
         fetchedAt: copy.checkedAt,
       },
-      lifetime: { refreshAt: new Date(now.getTime() + STAND_IN_MS / 2), expiresAt },
+      lifetime: { refreshAt: new Date(now.getTime() + FALLBACK_MS / 2), expiresAt },
       fault: { reason: refusal.message, at: now },
     };
   }
 
   /**
-   * The signer of a list that no pinned certificate vouches for, so that a person can decide about them.
-   * @returns the certificate, DER in standard base64; undefined where the list is not valid under it either.
+   * The signer of a list that no pinned certificate vouches for, so that an operator can confirm it.
+   * @returns the certificate, DER in standard base64; undefined if the list is not valid under it either.
    */
-  async #shownSigner({ tenantId }: Wanted, bytes: Buffer): Promise<string | undefined> {
+  async #shownSigner({ tenantId }: ListRequest, bytes: Buffer): Promise<string | undefined> {
     const { trustListReader, clock } = this.ports;
     try {
       return (await trustListReader.open(bytes, { signers: 'shown', now: clock.now(), tenantId })).signer;
@@ -221,51 +219,51 @@ export class TrustLists extends needs({
     }
   }
 
-  /** TS 119 602 section 6.3.2: each release has a number of its own. */
-  #warnOfDates({ tenantId, uri }: Wanted, { sequenceNumber }: SeenRelease): void {
+  /** TS 119 602 section 6.3.2: each version has its own number. */
+  #warnOfDates({ tenantId, uri }: ListRequest, { sequenceNumber }: SeenListVersion): void {
     const { origin, pathname } = new URL(uri);
-    const about = { tenantId, list: origin + pathname, sequenceNumber };
-    this.ports.log.warn('trust list with other dates under the same number', about);
+    const logFields = { tenantId, list: origin + pathname, sequenceNumber };
+    this.ports.log.warn('trust list with other dates under the same number', logFields);
   }
 
-  async #download({ tenantId, uri, signers }: Wanted): Promise<Buffer> {
+  async #download({ tenantId, uri, signers }: ListRequest): Promise<Buffer> {
     if (signers.anchors.length === 0) throw new TrustListRefusal('untrusted_signer', 'no certificate is configured for trust lists');
     return downloadTrustList(this.ports.remote, tenantId, uri);
   }
 
-  #warn({ tenantId, uri }: Wanted, { message: reason }: TrustListRefusal): void {
-    // The query may carry a secret of the operator's.
+  #warn({ tenantId, uri }: ListRequest, { message: reason }: TrustListRefusal): void {
+    // The query may contain a secret.
     const { origin, pathname } = new URL(uri);
     this.ports.log.warn('trust list not used', { tenantId, list: origin + pathname, reason });
   }
 }
 
-function followedOf({ tenantId, uri, signers, via }: Wanted): FollowedTrustList {
+function followedOf({ tenantId, uri, signers, via }: ListRequest): FollowedTrustList {
   return { tenantId, place: { uri, ...defined({ via }) }, signers };
 }
 
-/** Lists of two schemes may well be signed by one CA's certificates: what stands at the address stays that of one scheme. */
-function assertSameTerritory(before: string | undefined, now: string | undefined): void {
-  if (before === undefined || before === now) return;
-  throw new TrustListRefusal('another_list', `of ${now ?? 'no territory'} instead of ${before}`);
+/** Lists of two schemes may be signed by the same CA: an address stays bound to one scheme. */
+function assertSameTerritory(previousTerritory: string | undefined, territory: string | undefined): void {
+  if (previousTerritory === undefined || previousTerritory === territory) return;
+  throw new TrustListRefusal('another_list', `of ${territory ?? 'no territory'} instead of ${previousTerritory}`);
 }
 
 type Ports = { readonly store: Store; readonly tenantConfigurations: TenantConfigurations };
 
 /**
- * A list of this service, from its own database; unless told otherwise its tenant's keys sign it.
+ * A list of this service, read from its own database; signed by keys of its tenant unless signers are configured.
  * @throws TrustListRefusal `unavailable`.
  */
 async function readOwnList(
   { store, tenantConfigurations }: Ports,
-  { tenantId, listId }: OwnTrustList,
+  { tenantId, listId }: InternalTrustList,
   signers: PinnedSigners,
 ): Promise<{ readonly bytes: Buffer; readonly signers: PinnedSigners }> {
   const published = await store.read(tenantId).trustList(listId);
-  const configured = published && (await tenantConfigurations.stored(tenantId));
-  if (published === undefined || configured === undefined) throw new TrustListRefusal('unavailable', 'this service publishes no such list');
+  const tenant = published && (await tenantConfigurations.readStored(tenantId));
+  if (published === undefined || tenant === undefined) throw new TrustListRefusal('unavailable', 'this service publishes no such list');
   const isPinned = signers.anchors.length > 0;
-  const anchors = isPinned ? signers.anchors : signersOf(await configured.keyChains());
+  const anchors = isPinned ? signers.anchors : signersOf(await tenant.keyChains());
   return { bytes: Buffer.from(published.jwt, 'latin1'), signers: { ...signers, anchors } };
 }
 

@@ -7,20 +7,20 @@ import { Store } from '../ports/store.ts';
 export type ServedTrustList = {
   readonly jwt: string;
   readonly etag: string;
-  /** Seconds for which it may be kept. */
+  /** Seconds for which it may be cached. */
   readonly maxAgeSeconds: number;
 };
 
 const MAX_AGE_SECONDS = 60 * 60;
-/** When the job that renews lists will have come by. */
+/** Interval within which the renewal job runs. */
 const RETRY_SECONDS = 300;
-/** Of a signature, which no two releases share: half of that of the shortest kind. */
+/** Length of the part of the signature that serves as entity tag, which is unique for each version. */
 const ETAG_LENGTH = 43;
 
-/** A trust list for everybody, as it was signed last. Those of suspended tenants stay published. */
+/** Serves the current signed version of a trust list. Lists of suspended tenants stay published. */
 export class ServeTrustList extends needs({ store: Store, clock: Clock }) {
   /**
-   * @throws Failure `not_found`; `unavailable` for a list that has ended, because nobody may rely on it any more
+   * @throws Failure `not_found`; `unavailable` for an expired list, which must not be relied on any more
    *   (TS 119 602 section 6.3.15).
    */
   async execute(tenantId: TenantId, id: string): Promise<ServedTrustList> {
@@ -28,8 +28,8 @@ export class ServeTrustList extends needs({ store: Store, clock: Clock }) {
     const published = await store.read(tenantId).trustList(id);
     if (published === undefined) throw new Failure('not_found', 'unknown address');
     const { jwt, nextUpdate } = published;
-    const left = Math.floor((nextUpdate.getTime() - clock.now().getTime()) / 1000);
-    if (left <= 0) {
+    const remainingSeconds = Math.floor((nextUpdate.getTime() - clock.now().getTime()) / 1000);
+    if (remainingSeconds <= 0) {
       const message = 'the list has ended and was not signed anew yet';
       throw new Failure('unavailable', { message, retryAfterSeconds: RETRY_SECONDS });
     }
@@ -37,7 +37,7 @@ export class ServeTrustList extends needs({ store: Store, clock: Clock }) {
     return {
       jwt,
       etag: `"${signature.slice(0, ETAG_LENGTH)}"`,
-      maxAgeSeconds: Math.min(MAX_AGE_SECONDS, left),
+      maxAgeSeconds: Math.min(MAX_AGE_SECONDS, remainingSeconds),
     };
   }
 }

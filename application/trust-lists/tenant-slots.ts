@@ -1,4 +1,4 @@
-/** Limits how many steps run at once for each tenant. Further ones wait in the order of their calls. */
+/** Limits concurrency per tenant. Further steps wait in the order of their calls. */
 export class TenantSlots {
   readonly #limit: number;
   readonly #tenants = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
@@ -15,9 +15,9 @@ export class TenantSlots {
     try {
       return await step();
     } finally {
-      // The slot is passed on, so that no later call takes it first.
-      const next = slots.waiting.shift();
-      if (next !== undefined) next();
+      // The slot is passed on, so that no later call acquires it first.
+      const nextWaiter = slots.waiting.shift();
+      if (nextWaiter !== undefined) nextWaiter();
       else if (--slots.running === 0) this.#tenants.delete(tenantId);
     }
   }

@@ -2,27 +2,26 @@ import { z } from 'zod';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { numberCursor, pageLimit } from '../../domain/shared/list-page.ts';
-import { assertAddressed } from '../../domain/trust-lists/entity-address.ts';
-import { assertListable } from '../../domain/trust-lists/entity-certificates.ts';
-import { assertDistinct } from '../../domain/trust-lists/entity-identity.ts';
-import { assertStatusesFit } from '../../domain/trust-lists/entity-status.ts';
+import { assertAddressesComplete } from '../../domain/trust-lists/entity-address.ts';
+import { assertCertificatesValid } from '../../domain/trust-lists/entity-certificates.ts';
+import { assertDistinctIdentities } from '../../domain/trust-lists/entity-identity.ts';
+import { assertStatusesValid } from '../../domain/trust-lists/entity-status.ts';
 import {
   configurationOf,
   type TrustListConfiguration,
   type TrustListReplacement,
   type TrustListUpdate,
 } from '../../domain/trust-lists/list-configuration.ts';
-import { assertExplicit, assertSignedByOperator } from '../../domain/trust-lists/list-operator.ts';
+import { assertSchemeComplete, assertSignedByOperator } from '../../domain/trust-lists/list-operator.ts';
 import { type ListVersion, MAX_VERSIONS, type PublishedList } from '../../domain/trust-lists/published-list.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { Store } from '../ports/store.ts';
-import { type Ground, TrustListPublisher } from './trust-list-publisher.ts';
+import { TrustListPublisher, type VersionBasis } from './trust-list-publisher.ts';
 
 const PUBLISHER = { trustListPublisher: TrustListPublisher };
 
-/** The trust lists of the caller's tenant, in order of their ids. */
 export class ListTrustLists extends needs({ store: Store }) {
   async execute({ tenantId }: TenantCaller): Promise<readonly PublishedList[]> {
     return this.ports.store.forTenant(tenantId, ({ trustLists }) => trustLists.list());
@@ -38,40 +37,39 @@ export class GetTrustList extends needs({ store: Store }) {
 
 export class CreateTrustList extends needs({ ...PUBLISHER, random: Random }) {
   /** @throws Failure `conflict` when the id is taken, `invalid_input` for what cannot be listed or signed. */
-  async execute(caller: TenantCaller, wanted: TrustListReplacement): Promise<PublishedList> {
+  async execute(caller: TenantCaller, creation: TrustListReplacement): Promise<PublishedList> {
     const { trustListPublisher, random } = this.ports;
-    const id = wanted.id ?? random.token();
-    return release(trustListPublisher, caller, id, ({ known }) => {
-      if (known !== undefined) throw new Failure('conflict', 'a trust list of this id exists already; PUT replaces it');
-      return configurationOf(id, wanted);
+    const id = creation.id ?? random.token();
+    return publishVersion(trustListPublisher, caller, id, ({ storedList }) => {
+      if (storedList !== undefined) throw new Failure('conflict', 'a trust list of this id exists already; PUT replaces it');
+      return configurationOf(id, creation);
     });
   }
 }
 
-/** Replaces what a trust list is made of. */
 export class ReplaceTrustList extends needs(PUBLISHER) {
   /** @throws Failure `not_found`, or `invalid_input` for what cannot be listed or signed. */
-  async execute(caller: TenantCaller, id: string, wanted: TrustListReplacement): Promise<PublishedList> {
-    assertSameId(id, wanted.id);
-    return release(this.ports.trustListPublisher, caller, id, (ground) => {
-      knownIn(ground);
-      return configurationOf(id, wanted);
+  async execute(caller: TenantCaller, id: string, replacement: TrustListReplacement): Promise<PublishedList> {
+    assertSameId(id, replacement.id);
+    return publishVersion(this.ports.trustListPublisher, caller, id, (basis) => {
+      currentList(basis);
+      return configurationOf(id, replacement);
     });
   }
 }
 
-/** Changes members of a trust list; null resets one to its default. Without any it is signed anew. */
+/** Changes properties of a trust list; null resets one to its default. Without changes it is signed again. */
 export class UpdateTrustList extends needs(PUBLISHER) {
   /** @throws Failure `not_found`, or `invalid_input` when the result cannot be listed or signed. */
   async execute(caller: TenantCaller, id: string, changes: TrustListUpdate): Promise<PublishedList> {
     assertSameId(id, changes.id);
-    const changed = new Set(Object.keys(defined(changes)));
-    const next = (ground: Ground) => merge(knownIn(ground), changes);
-    return release(this.ports.trustListPublisher, caller, id, next, (property) => changed.has(property));
+    const changedProperties = new Set(Object.keys(defined(changes)));
+    const changeOf = (basis: VersionBasis) => merge(currentList(basis), changes);
+    return publishVersion(this.ports.trustListPublisher, caller, id, changeOf, (property) => changedProperties.has(property));
   }
 }
 
-/** Takes a trust list out of publication. A later list of its id goes on from its last number. */
+/** Removes a trust list. A later list of the same id continues from its last number. */
 export class DeleteTrustList extends needs(PUBLISHER) {
   /** @throws Failure `not_found`. */
   async execute(caller: TenantCaller, id: string): Promise<void> {
@@ -79,52 +77,51 @@ export class DeleteTrustList extends needs(PUBLISHER) {
   }
 }
 
-function assertSameId(id: string, wanted: string | undefined): void {
-  if (wanted !== undefined && wanted !== id) throw invalidInput('id', 'An id cannot be changed.');
+function assertSameId(id: string, requestedId: string | undefined): void {
+  if (requestedId !== undefined && requestedId !== id) throw invalidInput('id', 'An id cannot be changed.');
 }
 
 /** @throws Failure `not_found`. */
-function knownIn({ known }: Ground): PublishedList {
-  if (known === undefined) throw new Failure('not_found', 'there is no such trust list');
-  return known;
+function currentList({ storedList }: VersionBasis): PublishedList {
+  if (storedList === undefined) throw new Failure('not_found', 'there is no such trust list');
+  return storedList;
 }
 
-async function release(
+async function publishVersion(
   publisher: TrustListPublisher,
   caller: TenantCaller,
   id: string,
-  next: (ground: Ground) => TrustListConfiguration,
+  configurationFor: (ground: VersionBasis) => TrustListConfiguration,
   isWritten: (property: 'entities' | 'data' | 'keyChainId') => boolean = () => true,
 ): Promise<PublishedList> {
-  const change = (ground: Ground) => {
-    const wanted = next(ground);
-    // What a change does not contain stays as it was accepted once.
-    if (isWritten('data')) assertExplicit(wanted, ground.tenant);
-    if (isWritten('data') || isWritten('entities')) assertStatusesFit(wanted, ground.now);
+  const change = (basis: VersionBasis) => {
+    const configuration = configurationFor(basis);
+    // Properties that are not part of a change are not checked again.
+    if (isWritten('data')) assertSchemeComplete(configuration, basis.tenant);
+    if (isWritten('data') || isWritten('entities')) assertStatusesValid(configuration, basis.now);
     if (isWritten('entities')) {
-      assertListable(wanted.entities, ground.chains, ground.now);
-      assertDistinct(wanted.entities, ground.chains, ground.tenant);
+      assertCertificatesValid(configuration.entities, basis.chains, basis.now);
+      assertDistinctIdentities(configuration.entities, basis.chains, basis.tenant);
     }
-    return wanted;
+    return configuration;
   };
   const list = await publisher.publish(caller.tenantId, id, caller, change, (document, signer, tenant) => {
     if (isWritten('data') || isWritten('keyChainId')) assertSignedByOperator(document, signer);
-    if (isWritten('data') || isWritten('entities')) assertAddressed(document, tenant.profile);
+    if (isWritten('data') || isWritten('entities')) assertAddressesComplete(document, tenant.profile);
   });
   if (list === undefined) throw new Error('A write always makes a release.');
   return list;
 }
 
-/** Members are replaced whole. */
-function merge(known: PublishedList, changes: TrustListUpdate): TrustListConfiguration {
-  const { description = known.description, keyChainId = known.keyChainId } = changes;
-  const { entities = known.entities, data = known.data } = changes;
-  return configurationOf(known.id, { description, keyChainId, entities, data });
+/** Properties are replaced as a whole. */
+function merge(current: PublishedList, changes: TrustListUpdate): TrustListConfiguration {
+  const { description = current.description, keyChainId = current.keyChainId } = changes;
+  const { entities = current.entities, data = current.data } = changes;
+  return configurationOf(current.id, { description, keyChainId, entities, data });
 }
 
-/** Versions of one read; each can have megabytes. */
+/** Versions per read; each can have megabytes. */
 const BATCH = 4;
-/** Characters of signed lists after which a page ends early. */
 const MAX_PAGE_LENGTH = 4 * 1024 * 1024;
 
 export const VersionListQuery = z.object({
@@ -136,11 +133,11 @@ export type VersionListQuery = z.infer<typeof VersionListQuery>;
 
 export type VersionPage = {
   readonly versions: readonly ListVersion[];
-  /** Where the next page begins; absent on the last one. */
+  /** Cursor of the next page; absent on the last one. */
   readonly next?: string;
 };
 
-/** What a list was before, page by page. Versions of a list that was removed are not kept. */
+/** Lists former versions, page by page. Versions of a removed list are not available. */
 export class ListTrustListVersions extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
   async execute({ tenantId }: TenantCaller, id: string, { limit, cursor, sort }: VersionListQuery): Promise<VersionPage> {
@@ -148,15 +145,15 @@ export class ListTrustListVersions extends needs({ store: Store }) {
       await trustLists.get(id);
       const versions: ListVersion[] = [];
       let length = 0;
-      let after = cursor;
+      let lastNumber = cursor;
       for (;;) {
-        const batch = await trustLists.versions(id, { limit: BATCH, after, ascending: sort === 'asc' });
+        const batch = await trustLists.versions(id, { limit: BATCH, after: lastNumber, ascending: sort === 'asc' });
         for (const version of batch) {
-          if (versions.length === limit || length >= MAX_PAGE_LENGTH) return { versions, next: String(after) };
-          // The rest of a version is what its signed list says.
+          if (versions.length === limit || length >= MAX_PAGE_LENGTH) return { versions, next: String(lastNumber) };
+          // The other fields of a version are contained in its signed list.
           length += version.list.jwt.length;
           versions.push(version);
-          after = version.list.sequenceNumber;
+          lastNumber = version.list.sequenceNumber;
         }
         if (batch.length < BATCH) return { versions };
       }

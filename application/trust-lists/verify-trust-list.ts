@@ -10,7 +10,7 @@ import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts
 import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
 
-/** Who may sign a list: certificates that the tenant configured, CAs or signers themselves. */
+/** Pinned certificates of CAs or signers of a list. */
 export type PinnedSigners = {
   readonly anchors: readonly TrustAnchor[];
   /** Equal for equal certificates. */
@@ -19,7 +19,7 @@ export type PinnedSigners = {
 
 const MAX_CERTIFICATES_PER_TEXT = 10;
 
-/** @param pems each one or more certificates; a text that holds none pins nobody. */
+/** @param pems each contains certificates; a text without any is ignored. */
 export function pinSigners(pems: readonly string[]): PinnedSigners {
   return signersOf(pems.flatMap((pem) => parsePemCertificates(pem, MAX_CERTIFICATES_PER_TEXT) ?? []));
 }
@@ -36,42 +36,41 @@ type Ports = { readonly signatures: Signatures; readonly certificates: Certifica
 
 export type VerifiedList = {
   readonly list: TrustList;
-  /** Of the very document, and of what it says without its dates; SHA-256, base64url. */
+  /** Hashes of the document, and of its content without dates; SHA-256, base64url. */
   readonly documentHash: string;
   readonly contentHash: string;
 };
 
 /**
- * Verifies a list that is a compact JWS, its signature before anything of its content is read.
- * @throws TrustListRefusal also for a list that no pinned certificate vouches for.
+ * Verifies a list in compact JWS form, its signature before any content is read.
+ * @throws TrustListRefusal; also for a list that no pinned certificate vouches for.
  */
 export function verifyTrustList(ports: Ports, text: string, anchors: readonly TrustAnchor[], now: Date): VerifiedList {
-  const opened = parseSignedList(text);
-  const key = signerKey(ports.certificates, opened.signer, anchors, now);
+  const signedList = parseSignedList(text);
+  const key = signerKey(ports.certificates, signedList.signer, anchors, now);
   // RFC 8725 section 3.1: the algorithm follows from the key.
-  if (algorithmOf(key) !== opened.algorithm) throw new TrustListRefusal('algorithm', 'does not fit the key');
-  const { jws, documentHash } = opened;
+  if (algorithmOf(key) !== signedList.algorithm) throw new TrustListRefusal('algorithm', 'does not fit the key');
+  const { jws, documentHash } = signedList;
   if (!ports.signatures.verify(key, jws.signingInput, jws.signature)) throw new TrustListRefusal('signature');
-  assertSigningTime(opened, now);
+  assertSigningTime(signedList, now);
   return { list: parseTrustList(jws.payload, now), documentHash, contentHash: contentHashOf(jws.payload) };
 }
 
 function signerKey(certificates: Certificates, signer: SignedList['signer'], anchors: readonly TrustAnchor[], now: Date): PublicJwk {
   if ('thumbprint' in signer) {
-    const named = anchors.find(({ certificate }) => thumbprintOf(certificate) === signer.thumbprint);
-    if (named === undefined) throw new TrustListRefusal('untrusted_signer', 'x5t#S256 is of no pinned one');
-    return pinnedKey(named.certificate, now);
+    const pinned = anchors.find(({ certificate }) => thumbprintOf(certificate) === signer.thumbprint);
+    if (pinned === undefined) throw new TrustListRefusal('untrusted_signer', 'x5t#S256 is of no pinned one');
+    return pinnedKey(pinned.certificate, now);
   }
   const { chain } = signer;
   const [leaf = ''] = chain;
-  // TS 119 602 section 6.8: a self-signed signer may well say that it is a CA; being pinned is what counts
+  // TS 119 602 section 6.8: a self-signed signer may have CA:TRUE; a pinned certificate is accepted regardless
   if (anchors.some(({ certificate }) => certificate === leaf)) return pinnedKey(leaf, now);
   const verdict = certificates.verifyChain(chain, anchors, now, { purpose: 'trust list' });
   if (!verdict.trusted) throw new TrustListRefusal('untrusted_signer', verdict.detail);
   return verdict.key;
 }
 
-/** @returns the SHA-256 of a DER, base64url. */
 export function thumbprintOf(certificate: string): string {
   return hash('sha256', Buffer.from(certificate, 'base64'), 'base64url');
 }

@@ -5,14 +5,14 @@ import { integrityOf, typeMetadata } from '../../domain/issuance/type-metadata.t
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
-/** The document at a `vct` of this service: the very bytes that are served, and their hash where credentials carry it. */
+/** The document at a `vct` of this service: the served text, and its hash if credentials contain it. */
 export type HostedType = { readonly text: string; readonly integrity?: string };
 
 /** @returns undefined for a type that is described elsewhere or nowhere. */
-export function hostedType(configured: TenantConfiguration, configuration: CredentialConfiguration): HostedType | undefined {
-  const { issuer } = configured;
+export function hostedType(tenant: TenantConfiguration, configuration: CredentialConfiguration): HostedType | undefined {
+  const { issuer } = tenant;
   if (!isHosted(configuration, issuer)) return undefined;
-  return configured.deriveOf(configuration, `hosted-type/${configuration.id}`, () => {
+  return tenant.deriveOf(configuration, `hosted-type/${configuration.id}`, () => {
     const { frozenType } = configuration;
     if (frozenType === undefined) return { text: compose(configuration, issuer) };
     return { text: frozenType, integrity: integrityOf(frozenType) };
@@ -20,38 +20,38 @@ export function hostedType(configured: TenantConfiguration, configuration: Crede
 }
 
 /**
- * A configuration as it is stored, with its document when that is frozen. A release that composes documents in another way
- * leaves those that are frozen as they are.
+ * A configuration for storage, with its document when that is frozen. A version of the service that composes documents in another way
+ * keeps frozen documents unchanged.
  * @param issuer Credential Issuer Identifier.
- * @throws Failure `conflict` for a change of what a frozen document is made of; `invalid_input` where there is no document.
+ * @throws Failure `conflict` for a change of a frozen document; `invalid_input` if there is no document.
  */
 export function withFrozenType(
-  after: CredentialConfiguration,
-  before: CredentialConfiguration | undefined,
+  newConfiguration: CredentialConfiguration,
+  storedConfiguration: CredentialConfiguration | undefined,
   issuer: string,
 ): CredentialConfiguration {
-  const { frozenType: _none, ...rest } = after;
-  if (after.vctIntegrity !== true) return rest;
-  const { frozenType } = before ?? {};
-  if (!isHosted(after, issuer)) {
-    // Whoever says nothing of the promise is not told to leave it out.
-    if (frozenType !== undefined) throw frozen();
+  const { frozenType: _none, ...withoutDocument } = newConfiguration;
+  if (newConfiguration.vctIntegrity !== true) return withoutDocument;
+  const { frozenType } = storedConfiguration ?? {};
+  if (!isHosted(newConfiguration, issuer)) {
+    // A change without the property gets the conflict, not the advice to remove it.
+    if (frozenType !== undefined) throw frozenTypeError();
     throw invalidInput('vctIntegrity', 'the service hosts no metadata of this type; leave it out');
   }
-  const composed = compose(after, issuer);
-  if (before === undefined || frozenType === undefined) return { ...rest, frozenType: composed };
-  if (compose(before, issuer) === composed) return { ...rest, frozenType };
-  throw frozen();
+  const composed = compose(newConfiguration, issuer);
+  if (storedConfiguration === undefined || frozenType === undefined) return { ...withoutDocument, frozenType: composed };
+  if (compose(storedConfiguration, issuer) === composed) return { ...withoutDocument, frozenType };
+  throw frozenTypeError();
 }
 
-function frozen(): Failure {
+function frozenTypeError(): Failure {
   return new Failure(
     'conflict',
     'credentials carry the hash of the type metadata, which this would change; make another configuration, or set vctIntegrity to false',
   );
 }
 
-/** @throws Failure `conflict` as long as credentials may be checked against the document. */
+/** @throws Failure `conflict` as long as issued credentials may be checked against the document. */
 export function assertNotFrozen({ frozenType }: Pick<CredentialConfiguration, 'frozenType'>): void {
   if (frozenType === undefined) return;
   throw new Failure(
@@ -67,6 +67,6 @@ function isHosted(configuration: CredentialConfiguration, issuer: string): boole
 
 function compose(configuration: CredentialConfiguration, issuer: string): string {
   const { disclosureFrame: frame } = configuration;
-  const read = frame === null || frame === undefined ? undefined : parseDisclosureFrame(frame);
-  return JSON.stringify(typeMetadata(configuration, issuer, read));
+  const parsedFrame = frame === null || frame === undefined ? undefined : parseDisclosureFrame(frame);
+  return JSON.stringify(typeMetadata(configuration, issuer, parsedFrame));
 }

@@ -1,10 +1,10 @@
 import { parseCertificate } from '../../domain/formats/der/certificate.ts';
 import { isSameName } from '../../domain/formats/der/name.ts';
-import { type KeyChain, leavesOf, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
+import { type KeyChain, leavesOf, selectKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { x509HashClientId, x509SanDnsClientId } from '../../domain/verification/request-object.ts';
-import { madeOnce } from '../tenant-cache/made-once.ts';
+import { getOrCreate } from '../tenant-cache/get-or-create.ts';
 
 export type AccessIdentity = {
   readonly chain: KeyChain;
@@ -12,27 +12,27 @@ export type AccessIdentity = {
   readonly clientId: string;
 };
 
-/** Client identifiers by key chain; the chains of a tenant's view live as long as the view does. */
+/** Client identifiers by key chain, whose objects live as long as the cached configuration. */
 const clientIds = new WeakMap<KeyChain, string>();
 
 /**
- * Who signs requests to wallets: the wanted key chain, else the tenant's first usable one for `access`.
- * @throws Failure `invalid_input` when there is none, it cannot be used, or no wallet would accept it.
+ * The signer of requests to wallets: the requested key chain, otherwise the tenant's first usable one for `access`.
+ * @throws Failure `invalid_input` when there is none, it cannot be used, or wallets would reject its certificate.
  */
 export function accessIdentity(chains: readonly KeyChain[], now: Date, wantedId: string | null | undefined): AccessIdentity {
   const chain = pick(chains, now, wantedId ?? undefined);
-  return { chain, clientId: madeOnce(clientIds, chain, () => clientIdOf(chain)) };
+  return { chain, clientId: getOrCreate(clientIds, chain, () => clientIdOf(chain)) };
 }
 
 export type RequestSigner = AccessIdentity & {
-  /** The `x509_hash` identifier, when `clientId` is another one: it finds the key again. */
+  /** The `x509_hash` identifier if `clientId` is another one; it identifies the key later. */
   readonly signedAs?: string;
 };
 
 /**
- * Who signs a request, by the name that its configuration wants.
- * @param publicUrl where answers are posted to.
- * @throws Failure `invalid_input`, as `accessIdentity`, or when the certificate does not name the host of `publicUrl`.
+ * The signer of a request, with the client identifier prefix of its configuration.
+ * @param publicUrl base of the response address.
+ * @throws Failure `invalid_input` as `accessIdentity`, or when the certificate does not contain the host of `publicUrl`.
  */
 export function requestSigner(
   chains: readonly KeyChain[],
@@ -47,8 +47,8 @@ export function requestSigner(
 }
 
 /**
- * The `x509_san_dns` client identifier for answers that are posted to `host`.
- * @throws Failure `invalid_input` when the certificate does not name that host.
+ * The `x509_san_dns` client identifier for responses that are posted to `host`.
+ * @throws Failure `invalid_input` when the certificate does not contain that host.
  */
 export function sanDnsClientId(chain: KeyChain, host: string): string {
   const [leaf = ''] = signingChain(chain);
@@ -63,7 +63,7 @@ export function sanDnsClientId(chain: KeyChain, host: string): string {
 
 function pick(chains: readonly KeyChain[], now: Date, wantedId: string | undefined): KeyChain {
   try {
-    return pickKeyChain(chains, 'access', now, wantedId);
+    return selectKeyChain(chains, 'access', now, wantedId);
   } catch (error) {
     if (error instanceof Failure) throw invalidInput('accessKeyChainId', error.message);
     throw error;
@@ -74,7 +74,7 @@ function pick(chains: readonly KeyChain[], now: Date, wantedId: string | undefin
 function clientIdOf(chain: KeyChain): string {
   const [leaf = ''] = signingChain(chain);
   const certificate = parseCertificate(Buffer.from(leaf, 'base64'));
-  // HAIP 1.0 section 5: wallets refuse a request that is signed under a self-signed certificate.
+  // HAIP 1.0 section 5: wallets reject a request that is signed with a self-signed certificate.
   if (certificate === undefined || isSameName(certificate.subject, certificate.issuer)) {
     throw invalidInput(
       'accessKeyChainId',
@@ -85,7 +85,7 @@ function clientIdOf(chain: KeyChain): string {
 }
 
 /**
- * The key that a client identifier stands for, also when the chain was rotated meanwhile.
+ * The key of a client identifier, also after a rotation of the chain.
  * @returns undefined when no key chain has that certificate any more, or its key is compromised.
  */
 export function chainOfClientId(chains: readonly KeyChain[], clientId: string): KeyChain | undefined {

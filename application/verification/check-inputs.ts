@@ -8,11 +8,11 @@ import type { CheckInputs } from '../../domain/verification/report.ts';
 import type { ChainVerdict } from '../ports/certificates.ts';
 import type { IssuerTrust } from './issuer-trust.ts';
 
-type Task = { readonly trust: IssuerTrust; readonly binding: Binding; readonly now: Date };
-type Verified = { readonly issuer: Extract<ChainVerdict, { trusted: true }>; readonly statusReference: StatusReference | undefined };
+type CheckContext = { readonly trust: IssuerTrust; readonly binding: Binding; readonly now: Date };
+type VerifiedIssuer = { readonly issuer: Extract<ChainVerdict, { trusted: true }>; readonly statusReference: StatusReference | undefined };
 
-/** What is known before the presentation is opened. */
-export function requestInputs({ trust, binding, now }: Task, { format, types }: CompiledCredentialQuery): CheckInputs {
+/** Inputs of the checks before the presentation is parsed. */
+export function requestInputs({ trust, binding, now }: CheckContext, { format, types }: CompiledCredentialQuery): CheckInputs {
   const { anchors, lists } = trust;
   return {
     form: format,
@@ -23,31 +23,31 @@ export function requestInputs({ trust, binding, now }: Task, { format, types }: 
   };
 }
 
-/** What is known once it holds. */
-export function credentialInputs({ trust }: Pick<Task, 'trust'>, { issuer, statusReference }: Verified): CheckInputs {
-  const listings = trust.listed.get(issuer.anchor)?.listings ?? [];
+/** Inputs of the checks that are known after the offline verification. */
+export function credentialInputs({ trust }: Pick<CheckContext, 'trust'>, { issuer, statusReference }: VerifiedIssuer): CheckInputs {
+  const listings = trust.listedAnchors.get(issuer.anchor)?.listings ?? [];
   const sources = listings.map(({ entity, list }) => `${entity.name} on ${withoutQuery(list.uri)} number ${list.sequenceNumber}`);
   return {
     'issuer trust': `${issuer.subject} under the anchor ${issuer.anchor} (${sources.length === 0 ? 'configured' : sources.join(', ')})`,
-    // The index tells credentials apart, which is nobody's business once this one is refused.
+    // The index would identify the credential, which a rejection must not reveal.
     status: statusReference === undefined ? 'none' : withoutQuery(statusReference.uri),
   };
 }
 
-/** An issuer that nobody vouches for may well stand on the list that could not be had. */
+/** The reason of a rejection. An issuer without an anchor may be on a trust list that could not be fetched, so these are listed. */
 export function detailOf({ reason, message }: Refusal, { missing }: IssuerTrust): string {
   if (reason !== 'untrusted_chain' || missing.length === 0) return message;
   return `${message}; trust lists that could not be used: ${missing.join('; ')}`;
 }
 
-/** Who signed, for backends and operators, with the trust lists that vouch for them. */
-export function issuerOf({ trust }: Pick<Task, 'trust'>, { issuer }: Verified): PresentedIssuer {
+/** The signer and the trust lists that vouch for it, for backends and operators. */
+export function issuerOf({ trust }: Pick<CheckContext, 'trust'>, { issuer }: VerifiedIssuer): PresentedIssuer {
   const { subject, fingerprint, anchor } = issuer;
-  const listings = trust.listed.get(anchor)?.listings ?? [];
-  const listed = listings.map(({ entity, list }) => ({
+  const listings = trust.listedAnchors.get(anchor)?.listings ?? [];
+  const listEntries = listings.map(({ entity, list }) => ({
     entity: entity.name,
     list: withoutQuery(list.uri),
     sequenceNumber: list.sequenceNumber,
   }));
-  return { subject, fingerprint, anchor, ...(listed.length > 0 && { listed }) };
+  return { subject, fingerprint, anchor, ...(listEntries.length > 0 && { listed: listEntries }) };
 }

@@ -2,31 +2,35 @@ import { KEY_USAGE, keyIdentifierOf, parseCertificate } from '../../domain/forma
 import { parsePemCertificates } from '../../domain/formats/der/pem.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, type FieldError, invalidFields, invalidInput } from '../../domain/shared/failure.ts';
-import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
+import { parseInternalTrustListAddress } from '../../domain/trust-lists/internal-address.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
 import type { TrustAnchorConfig } from '../../domain/verification/trust-anchor.ts';
 import type { Certificates } from '../ports/certificates.ts';
 import { accessChainOf } from '../registrar/certificate-subject.ts';
 import { accessIdentity, sanDnsClientId } from './access-chain.ts';
 
-/** What a tenant's references are looked up in. */
-type Known = { readonly chains: readonly KeyChain[]; readonly certificates: Certificates; readonly publicUrl: string; readonly now: Date };
+type ReferenceContext = {
+  readonly chains: readonly KeyChain[];
+  readonly certificates: Certificates;
+  readonly publicUrl: string;
+  readonly now: Date;
+};
 
 /**
- * Looks up what a presentation configuration refers to.
- * @param isWritten whether a property is new or was changed; references of others are kept as they are.
- * @throws Failure `invalid_input` that names each reference that leads nowhere.
+ * Checks the references of a presentation configuration.
+ * @param isWritten true for a property that is new or changed; other references are not checked again.
+ * @throws Failure `invalid_input` with each reference that cannot be resolved.
  */
 export function assertReferences(
   { accessKeyChainId, furtherAccessKeyChainIds, clientIdPrefix, trustAnchors }: PresentationConfigurationBody,
-  { chains, certificates, publicUrl, now }: Known,
+  { chains, certificates, publicUrl, now }: ReferenceContext,
   isWritten: (property: string) => boolean,
 ): void {
   if (['accessKeyChainId', 'furtherAccessKeyChainIds', 'clientIdPrefix'].some(isWritten))
     assertSigners({ accessKeyChainId, furtherAccessKeyChainIds, clientIdPrefix }, { chains, publicUrl, now });
-  // Lists that the query names become anchors.
+  // Lists in the query become anchors.
   if (!['trustAnchors', 'dcql_query'].some(isWritten)) return;
-  // Lists often have the same signers, and reading a certificate takes milliseconds.
+  // Lists often have the same signers, and parsing a certificate takes milliseconds.
   const readable = new Set<string>();
   const errors = trustAnchors.flatMap((anchor, index): FieldError[] => {
     const path = `trustAnchors.${index}`;
@@ -40,8 +44,8 @@ export function assertReferences(
     return fault === undefined ? [] : [fault];
   });
   if (errors.length > 0) throw invalidFields(errors);
-  const alike = isWritten('trustAnchors') ? findKeyIdentifierProblems(trustAnchors, chains) : [];
-  if (alike.length > 0) throw invalidFields(alike);
+  const duplicateIdentifiers = isWritten('trustAnchors') ? findKeyIdentifierProblems(trustAnchors, chains) : [];
+  if (duplicateIdentifiers.length > 0) throw invalidFields(duplicateIdentifiers);
 }
 
 function assertSigners(
@@ -50,22 +54,22 @@ function assertSigners(
     furtherAccessKeyChainIds,
     clientIdPrefix,
   }: Pick<PresentationConfigurationBody, 'accessKeyChainId' | 'furtherAccessKeyChainIds' | 'clientIdPrefix'>,
-  { chains, publicUrl, now }: Pick<Known, 'chains' | 'publicUrl' | 'now'>,
+  { chains, publicUrl, now }: Pick<ReferenceContext, 'chains' | 'publicUrl' | 'now'>,
 ): void {
-  // Without a wish the default counts, and that may still be made before the first request.
-  const named = typeof accessKeyChainId === 'string' ? accessIdentity(chains, now, accessKeyChainId) : undefined;
-  if (named !== undefined && clientIdPrefix === 'x509_san_dns') sanDnsClientId(named.chain, new URL(publicUrl).hostname);
-  const first = firstSigner(chains, now, accessKeyChainId);
+  // The default signer may be created later, before the first request.
+  const namedSigner = typeof accessKeyChainId === 'string' ? accessIdentity(chains, now, accessKeyChainId) : undefined;
+  if (namedSigner !== undefined && clientIdPrefix === 'x509_san_dns') sanDnsClientId(namedSigner.chain, new URL(publicUrl).hostname);
+  const defaultSigner = firstSigner(chains, now, accessKeyChainId);
   for (const [index, id] of (furtherAccessKeyChainIds ?? []).entries()) {
     const path = `furtherAccessKeyChainIds.${index}`;
     assertFurtherSigner(chains, now, id, path);
-    if (id === first) throw invalidInput(path, `The key chain "${id}" signs already, as accessKeyChainId.`);
+    if (id === defaultSigner) throw invalidInput(path, `The key chain "${id}" signs already, as accessKeyChainId.`);
   }
 }
 
-/** The key chain that signs where nothing else is said, or as is said; undefined as long as there is none. */
-function firstSigner(chains: readonly KeyChain[], now: Date, wanted: string | null | undefined) {
-  return accessChainOf(chains, now, wanted)?.id;
+/** The key chain that signs by default or as requested; undefined while there is none. */
+function firstSigner(chains: readonly KeyChain[], now: Date, requestedId: string | null | undefined) {
+  return accessChainOf(chains, now, requestedId)?.id;
 }
 
 function assertFurtherSigner(chains: readonly KeyChain[], now: Date, id: string, path: string): void {
@@ -77,20 +81,20 @@ function assertFurtherSigner(chains: readonly KeyChain[], now: Date, id: string,
 }
 
 /**
- * Queries name authorities by the identifier of their key (OpenID4VP 1.0 section 6.1.1, `aki`), which the one who makes
- * a certificate chooses: of two keys with one identifier, each would stand for the other.
+ * Queries refer to authorities by key identifier (OpenID4VP 1.0 section 6.1.1, `aki`), which the creator of a certificate chooses:
+ * two keys with the same identifier could be mistaken for each other.
  */
 function findKeyIdentifierProblems(anchors: readonly TrustAnchorConfig[], chains: readonly KeyChain[]): readonly FieldError[] {
-  const known = new Map<string, { readonly keyHash: string; readonly path: string }>();
+  const pathsByKeyId = new Map<string, { readonly keyHash: string; readonly path: string }>();
   return anchors.flatMap((anchor, index): FieldError[] => {
     const certificate = anchoredCertificate(anchor, chains);
     if (certificate === undefined) return [];
     const path = `trustAnchors.${index}`;
     const keyId = keyIdentifierOf(certificate);
-    const other = known.get(keyId);
-    if (other === undefined) known.set(keyId, { keyHash: certificate.keyHash, path });
-    if (other === undefined || other.keyHash === certificate.keyHash) return [];
-    const message = `The certificate has the key identifier of another key, ${other.path}. Only one of them can be trusted.`;
+    const previous = pathsByKeyId.get(keyId);
+    if (previous === undefined) pathsByKeyId.set(keyId, { keyHash: certificate.keyHash, path });
+    if (previous === undefined || previous.keyHash === certificate.keyHash) return [];
+    const message = `The certificate has the key identifier of another key, ${previous.path}. Only one of them can be trusted.`;
     return [{ path, message }];
   });
 }
@@ -106,9 +110,9 @@ function anchoredCertificate(anchor: TrustAnchorConfig, chains: readonly KeyChai
 
 type ListAnchor = Extract<TrustAnchorConfig, { trustList: string }>;
 
-/** A list that nobody signs for must not be used; for our own we know who does. */
+/** A third-party list without configured signers must not be used; the signers of a list of this service are known. */
 function findTrustListProblems({ trustList, signedBy }: ListAnchor, publicUrl: string, path: string, readable: Set<string>): FieldError[] {
-  if (signedBy === undefined && ownTrustListOf(trustList, publicUrl) === undefined) {
+  if (signedBy === undefined && parseInternalTrustListAddress(trustList, publicUrl) === undefined) {
     const message = 'Give the certificates under which this list is signed.';
     return [{ path: `${path}.signedBy`, message }];
   }
@@ -126,7 +130,7 @@ function findCertificateProblem(pem: string, path: string): FieldError | undefin
   return isReadable ? undefined : { path, message: 'Give exactly one PEM certificate; an RSA key has 2048 to 4096 bits.' };
 }
 
-/** What could vouch for no credential, now or ever, is a mistake, and every presentation would be refused for it. */
+/** An anchor that can never vouch for a credential is a mistake that would cause the rejection of every presentation. */
 function findAnchorProblem(
   { certificate: pem, pin = false }: Extract<TrustAnchorConfig, { certificate: string }>,
   path: string,
@@ -137,7 +141,7 @@ function findAnchorProblem(
   const [base64 = ''] = parsePemCertificates(pem, 1) ?? [];
   const certificate = parseCertificate(Buffer.from(base64, 'base64'));
   if (unreadable !== undefined || certificate === undefined) return unreadable;
-  const refuse = (why: string) => ({ path, message: `The certificate can vouch for no credential: ${why}.` });
+  const refuse = (reason: string) => ({ path, message: `The certificate can vouch for no credential: ${reason}.` });
   if (certificate.notAfter <= now) return refuse('it has ended');
   if (certificate.basicConstraints?.ca === true && !pin) {
     const { keyUsage } = certificate;
@@ -145,13 +149,15 @@ function findAnchorProblem(
       ? undefined
       : refuse('it is of a CA that may not sign certificates');
   }
-  // One that counts later is trusted from then on.
-  const then = certificate.notBefore > now ? certificate.notBefore : now;
+  // A certificate that is not yet valid is trusted from then on.
+  const validFrom = certificate.notBefore > now ? certificate.notBefore : now;
   const verdicts = (['SD-JWT VC', 'mdoc'] as const).map((purpose) =>
-    certificates.verifyChain([base64], [{ certificate: base64, pin }], then, { purpose }),
+    certificates.verifyChain([base64], [{ certificate: base64, pin }], validFrom, { purpose }),
   );
-  const [first] = verdicts;
-  return verdicts.some(({ trusted }) => trusted) || first === undefined || first.trusted ? undefined : refuse(first.detail);
+  const [firstVerdict] = verdicts;
+  return verdicts.some(({ trusted }) => trusted) || firstVerdict === undefined || firstVerdict.trusted
+    ? undefined
+    : refuse(firstVerdict.detail);
 }
 
 function findKeyChainProblem(id: string, chains: readonly KeyChain[], path: string): FieldError | undefined {

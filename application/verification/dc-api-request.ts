@@ -6,39 +6,50 @@ import { REQUEST_OBJECT_TYPE } from '../../domain/verification/request-object.ts
 import type { DcApiVerification } from '../../domain/verification/verification-request.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
 import type { RequestSigner } from './access-chain.ts';
-import { askIsoMdoc } from './ask-iso-mdoc.ts';
+import { createIsoMdocRequest } from './iso-mdoc-request.ts';
 import { originsOf } from './presentation-request.ts';
-import { claimsOf, infoOf, type Made, type Making, type MakingPorts, partsOf, signed, signerOf } from './request-in-making.ts';
+import {
+  type CreatedRequest,
+  claimsOf,
+  infoOf,
+  partsOf,
+  type RequestContext,
+  type RequestPorts,
+  signerOf,
+  signRequest,
+} from './request-creation.ts';
 
-/** A page hands the request to its browser, and the answer to us (OpenID4VP 1.0 appendix A). */
-export async function dcApiRequest(ports: MakingPorts, making: Making): Promise<Made> {
-  const { configuration, body, publicId, address } = making;
+/** Creates a request for the Digital Credentials API (OpenID4VP 1.0 appendix A). */
+export async function createDcApiRequest(ports: RequestPorts, context: RequestContext): Promise<CreatedRequest> {
+  const { configuration, body, publicId, address } = context;
   const origins = originsOf(configuration, body.origin, ports.settings.publicUrl);
   const responseMode = configuration.responseMode === 'direct_post.jwt' ? 'dc_api.jwt' : 'dc_api';
-  const signers = await signersOf(ports, making);
+  const signers = await signersOf(ports, context);
   const [signer] = signers;
-  const { common, parameters } = partsOf(ports, making, `${address}/dc-api/${publicId}`, responseMode);
-  // Configurations of earlier releases name none.
+  const { common, parameters } = partsOf(ports, context, `${address}/dc-api/${publicId}`, responseMode);
+  // Configurations of earlier versions lack the property.
   const { dcApiProtocols = ['openid4vp'] }: Partial<typeof configuration> = configuration;
-  const base = parameters(signers.length > 1 ? [] : await infoOf(ports, making, signer));
+  const base = parameters(signers.length > 1 ? [] : await infoOf(ports, context, signer));
   const openId4Vp = dcApiProtocols.includes('openid4vp')
-    ? await openId4VpRequest(ports, making, { signers, parameters: base, origins })
+    ? await openId4VpRequest(ports, context, { signers, parameters: base, origins })
     : {};
-  const isoMdoc = dcApiProtocols.includes(ISO_MDOC_PROTOCOL) ? await askIsoMdoc(ports, configuration, signer?.chain, origins) : undefined;
+  const isoMdoc = dcApiProtocols.includes(ISO_MDOC_PROTOCOL)
+    ? await createIsoMdocRequest(ports, configuration, signer?.chain, origins)
+    : undefined;
   const clientId = signers.length > 1 ? undefined : signer?.clientId;
   const request = { ...common, origins, ...openId4Vp, ...defined({ clientId, isoMdoc }) };
   return { request, parameters: base };
 }
 
-/** Who signs: nobody, the access key, or several. */
-async function signersOf(ports: MakingPorts, making: Making): Promise<readonly RequestSigner[]> {
-  const { dcApiRequest: kind, furtherAccessKeyChainIds } = making.configuration;
+/** The signers: none, the access key, or several. */
+async function signersOf(ports: RequestPorts, context: RequestContext): Promise<readonly RequestSigner[]> {
+  const { dcApiRequest: kind, furtherAccessKeyChainIds } = context.configuration;
   if (kind === 'unsigned') return [];
-  const further = kind === 'multisigned' ? (furtherAccessKeyChainIds ?? []) : [];
-  const signers = [await signerOf(ports, making)];
-  for (const [index, id] of further.entries()) {
-    const signer = await signerOf(ports, making, id);
-    // The default of the tenant may have become one of them.
+  const furtherIds = kind === 'multisigned' ? (furtherAccessKeyChainIds ?? []) : [];
+  const signers = [await signerOf(ports, context)];
+  for (const [index, id] of furtherIds.entries()) {
+    const signer = await signerOf(ports, context, id);
+    // The tenant's default signer may have become one of them.
     if (signers.some(({ clientId }) => clientId === signer.clientId)) {
       throw invalidInput(`furtherAccessKeyChainIds.${index}`, `The key chain "${id}" signs already.`);
     }
@@ -47,30 +58,34 @@ async function signersOf(ports: MakingPorts, making: Making): Promise<readonly R
   return signers;
 }
 
-type Asked = { readonly signers: readonly RequestSigner[]; readonly parameters: JsonObject; readonly origins: readonly string[] };
+type OpenId4VpParts = { readonly signers: readonly RequestSigner[]; readonly parameters: JsonObject; readonly origins: readonly string[] };
 type OpenId4Vp = Pick<DcApiVerification, 'parameters' | 'requestObject' | 'signedAs' | 'multisigned' | 'clientIds'>;
 
-async function openId4VpRequest(ports: MakingPorts, making: Making, { signers, parameters, origins }: Asked): Promise<OpenId4Vp> {
+async function openId4VpRequest(
+  ports: RequestPorts,
+  context: RequestContext,
+  { signers, parameters, origins }: OpenId4VpParts,
+): Promise<OpenId4Vp> {
   const [signer] = signers;
   if (signer === undefined) return { parameters };
-  // OpenID4VP 1.0 appendix A.2: a wallet refuses the request on other pages.
-  const bound = { ...parameters, expected_origins: origins };
-  if (signers.length > 1) return signedBySeveral(ports, making, signers, bound);
-  return signed(ports, signer, { ...bound, client_id: signer.clientId }, making);
+  // OpenID4VP 1.0 appendix A.2: a wallet rejects the request on other pages.
+  const originBound = { ...parameters, expected_origins: origins };
+  if (signers.length > 1) return signedBySeveral(ports, context, signers, originBound);
+  return signRequest(ports, signer, { ...originBound, client_id: signer.clientId }, context);
 }
 
-/** OpenID4VP 1.0 appendix A.3.2: who asks stands in the header of each signature, and nowhere else. */
+/** OpenID4VP 1.0 appendix A.3.2: the client identifier is only in the header of each signature. */
 async function signedBySeveral(
-  ports: MakingPorts,
-  making: Making,
+  ports: RequestPorts,
+  context: RequestContext,
   signers: readonly RequestSigner[],
   parameters: JsonObject,
 ): Promise<OpenId4Vp> {
-  const payload = claimsOf(parameters, making);
+  const payload = claimsOf(parameters, context);
   const signatures: JsonObject[] = [];
   let encoded = '';
   for (const signer of signers) {
-    const info = await infoOf(ports, making, signer);
+    const info = await infoOf(ports, context, signer);
     const header = { client_id: signer.clientId, ...(info.length > 0 && { verifier_info: info }) };
     const jws = await signJwt(ports.kms, { chain: signer.chain, typ: REQUEST_OBJECT_TYPE, withKid: true, payload, header });
     const [protectedHeader = '', text = '', signature = ''] = jws.split('.');

@@ -1,29 +1,29 @@
 import { invalidInput } from '../../domain/shared/failure.ts';
-import { holdsTo } from '../../domain/shared/finding.ts';
+import { includesProfile } from '../../domain/shared/finding.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
-/** Whether a tenant holds what wallets present, and what it asks them, to HAIP 1.0 in every detail; each profile does. */
-export function holdsToHaip({ profile }: TenantConfiguration): boolean {
+/** True if the tenant's requests and presentations must comply with HAIP 1.0; every profile requires that. */
+export function requiresHaip({ profile }: TenantConfiguration): boolean {
   return profile !== null;
 }
 
-/** Whether only algorithms count that the ECCG agreed to (ARF 3.0 OIA_03). */
-export function holdsToAgreed({ profile }: TenantConfiguration): boolean {
-  return holdsTo(profile, 'eu');
+/** True if only algorithms are accepted that the ECCG agreed to (ARF 3.0 OIA_03). */
+export function requiresAgreedAlgorithms({ profile }: TenantConfiguration): boolean {
+  return includesProfile(profile, 'eu');
 }
 
 /**
- * Whether the result of a request waits for the browser (OpenID4VP 1.0 section 14.3, HAIP 1.0 section 5.1). HAIP wants it
- * wherever a browser is sent back, and the browser to be sent back always.
- * @throws Failure `invalid_input` when it is wanted and no browser would come.
+ * True if the result of a request waits for the browser (OpenID4VP 1.0 section 14.3, HAIP 1.0 section 5.1). HAIP requires that
+ * for every redirect, and a redirect for every response.
+ * @throws Failure `invalid_input` when it is required and there is no redirect.
  */
 export function awaitsCode(
-  configured: TenantConfiguration,
+  tenant: TenantConfiguration,
   { requireResponseCode }: PresentationConfiguration,
   redirectUri: string | undefined,
 ): boolean {
-  const isHaip = holdsToHaip(configured);
+  const isHaip = requiresHaip(tenant);
   if (redirectUri !== undefined) return requireResponseCode === true || isHaip;
   if (requireResponseCode !== true && !isHaip) return false;
   const message = isHaip

@@ -3,7 +3,7 @@ import { SessionReference } from '../../domain/sessions/session-search.ts';
 import { invalidFields, invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { type PresentationConfiguration, RedirectUri, TransactionData } from '../../domain/verification/configuration.ts';
-import { WITHOUT_TRANSACTION_DATA } from '../../domain/verification/dc-api-settings.ts';
+import { TRANSACTION_DATA_UNSUPPORTED } from '../../domain/verification/dc-api-settings.ts';
 import { ISO_MDOC_PROTOCOL } from '../../domain/verification/iso-mdoc/request.ts';
 import { findTransactionDataProblems } from '../../domain/verification/transaction-data-problems.ts';
 import { maskWebhook } from '../../domain/webhooks/mask-webhook.ts';
@@ -33,27 +33,27 @@ export function assertTransactionData(
     throw invalidFields(faults.map(({ path, message }) => ({ path: ['transaction_data', ...path].join('.'), message })));
   }
   const isOffered = body.response_type === 'dc-api' && configuration.dcApiProtocols?.includes(ISO_MDOC_PROTOCOL);
-  if (entries.length > 0 && isOffered === true) throw invalidInput('transaction_data', WITHOUT_TRANSACTION_DATA);
+  if (entries.length > 0 && isOffered === true) throw invalidInput('transaction_data', TRANSACTION_DATA_UNSUPPORTED);
 }
 
 /**
- * Whose page asks: presentations are made for an origin.
- * @throws Failure `invalid_input` for one that is none of those that may.
+ * The origins that the presentation is made for.
+ * @throws Failure `invalid_input` for an origin that is not configured.
  */
 export function originsOf(
   { expectedOrigins }: PresentationConfiguration,
-  wanted: string | undefined,
+  requestedOrigin: string | undefined,
   publicUrl: string,
 ): readonly string[] {
-  const named = expectedOrigins ?? [];
-  const known = named.length === 0 ? [new URL(publicUrl).origin] : named;
-  if (wanted === undefined) return known;
-  if (!known.includes(wanted)) throw invalidInput('origin', 'It is none of the expectedOrigins.');
-  return [wanted];
+  const configuredOrigins = expectedOrigins ?? [];
+  const allowedOrigins = configuredOrigins.length === 0 ? [new URL(publicUrl).origin] : configuredOrigins;
+  if (requestedOrigin === undefined) return allowedOrigins;
+  if (!allowedOrigins.includes(requestedOrigin)) throw invalidInput('origin', 'It is none of the expectedOrigins.');
+  return [requestedOrigin];
 }
 
-/** The body as the session shows it: without the webhook's key. */
-export function describeRequest({ webhook, ...rest }: PresentationRequestBody): JsonObject {
-  const body = webhook === undefined ? rest : { ...rest, webhook: maskWebhook(webhook) };
+/** The request body for the session view, without the webhook's key. */
+export function describeRequest({ webhook, ...requestFields }: PresentationRequestBody): JsonObject {
+  const body = webhook === undefined ? requestFields : { ...requestFields, webhook: maskWebhook(webhook) };
   return body as unknown as JsonObject;
 }

@@ -5,13 +5,13 @@ import type { PresentedValues } from '../../domain/verification/configuration.ts
 import { type PresentationAlgorithms, presentationAlgorithms } from '../../domain/verification/request-object.ts';
 import { frozenPolicy, type VerificationPolicy } from '../../domain/verification/verification-policy.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
-import { holdsToAgreed, holdsToHaip } from './haip.ts';
+import { requiresAgreedAlgorithms, requiresHaip } from './haip.ts';
 
-/** What a presentation configuration and its tenant demand of every presentation. */
+/** Requirements of a presentation configuration and its tenant. */
 export type PresentationRules = {
   readonly mdlProfile: MdlProfile | undefined;
   readonly certificateRevocation: CertificateRevocation;
-  /** Whether credentials are held against the metadata of their types. */
+  /** True if credentials are validated against the metadata of their types. */
   readonly holdsToTypes: boolean;
   readonly haip: boolean;
   readonly algorithms: PresentationAlgorithms;
@@ -19,34 +19,34 @@ export type PresentationRules = {
 };
 
 /**
- * @param configurationId undefined, or of a deleted configuration: the defaults hold.
- * @param policy that the request keeps; undefined where the configuration decides.
+ * @param configurationId undefined, or of a deleted configuration: the defaults apply.
+ * @param policy of the request; undefined if the configuration decides.
  */
 export async function rulesOf(
-  configured: TenantConfiguration,
+  tenant: TenantConfiguration,
   configurationId: string | undefined,
   policy?: VerificationPolicy,
 ): Promise<PresentationRules> {
-  const configuration = policy ?? (configurationId === undefined ? undefined : await configured.presentationConfiguration(configurationId));
+  const configuration = policy ?? (configurationId === undefined ? undefined : await tenant.presentationConfiguration(configurationId));
   const { mdlProfile, certificateRevocation, values, typeMetadata } = configuration ?? {};
-  const haip = holdsToHaip(configured);
+  const haip = requiresHaip(tenant);
   return {
     mdlProfile: mdlProfile ?? undefined,
     certificateRevocation: certificateRevocation ?? 'off',
     haip,
-    algorithms: presentationAlgorithms(holdsToAgreed(configured)),
+    algorithms: presentationAlgorithms(requiresAgreedAlgorithms(tenant)),
     values: values ?? 'disclosed',
     holdsToTypes: typeMetadata === 'enforced',
   };
 }
 
-/** The policy that a request keeps, see `frozenPolicy`. */
-export async function policyToKeep(
-  configured: TenantConfiguration,
+/** The policy that a new request stores, see `frozenPolicy`. */
+export async function policyToStore(
+  tenant: TenantConfiguration,
   configuration: VerificationPolicy,
 ): Promise<VerificationPolicy | undefined> {
   const { trustAnchors = [] } = configuration;
-  const chains = trustAnchors.some((anchor) => 'keyChainId' in anchor) ? await configured.keyChains() : [];
+  const chains = trustAnchors.some((anchor) => 'keyChainId' in anchor) ? await tenant.keyChains() : [];
   const authorities = chains.flatMap(({ id, root }) =>
     root === undefined ? [] : [[id, writePemCertificates([root.certificate])] as const],
   );

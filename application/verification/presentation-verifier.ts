@@ -1,11 +1,11 @@
 import type { CompiledCredentialQuery } from '../../domain/dcql/compile.ts';
 import { matchCredential, type PresentedCredential } from '../../domain/dcql/match.ts';
-import { pickDisclosed, pickRequested } from '../../domain/dcql/pick.ts';
+import { pickDisclosed, pickRequested } from '../../domain/dcql/select-claims.ts';
 import { parseVpToken } from '../../domain/dcql/vp-token.ts';
 import { DerError } from '../../domain/formats/der/reader.ts';
 import { revocationSourcesOf } from '../../domain/formats/der/revocation-sources.ts';
 import { type DisclosedObject, isUndisclosed } from '../../domain/formats/sd-jwt/disclosures.ts';
-import { ownRevocationListOf } from '../../domain/keys/authority-address.ts';
+import { parseInternalRevocationList } from '../../domain/keys/authority-address.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
@@ -26,48 +26,48 @@ import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
 import { TypeMetadata } from '../type-metadata/type-metadata.ts';
 import { credentialInputs, detailOf, issuerOf, requestInputs } from './check-inputs.ts';
 import { compiledQuery } from './compiled-query.ts';
-import { type IssuerTrust, IssuerTrusts, revokersOf } from './issuer-trust.ts';
+import { type IssuerTrust, IssuerTrusts, revocationAuthoritiesOf } from './issuer-trust.ts';
 import { type PresentationRules, rulesOf } from './presentation-rules.ts';
 import { authorityOf, demandedLists } from './trusted-authorities.ts';
-import { type AnsweredRequest, type Verified, verifyOffline } from './verify-offline.ts';
+import { type AnsweredRequest, type VerifiedPresentation, verifyOffline } from './verify-offline.ts';
 
 export type { AnsweredRequest } from './verify-offline.ts';
 
 export type PresentationsToVerify = {
-  readonly configured: TenantConfiguration;
-  /** As it was stored when it was made: nothing that decides comes from the wallet. */
+  readonly tenant: TenantConfiguration;
+  /** The stored request: no decision depends on data of the wallet. */
   readonly request: AnsweredRequest;
   readonly binding: Binding;
   readonly requestedAt: Date;
-  /** Of the presentation configuration, whose issuers are trusted. */
+  /** Id of the presentation configuration, whose issuers are trusted. */
   readonly configurationId: string | undefined;
   readonly vpToken: Json;
   readonly now: Date;
 };
 
-/** What one presentation is held against. */
-type Task = Omit<PresentationsToVerify, 'vpToken'> & PresentationRules & { readonly trust: IssuerTrust; readonly isTrial?: true };
+type VerificationContext = Omit<PresentationsToVerify, 'vpToken'> &
+  PresentationRules & { readonly trust: IssuerTrust; readonly isTrial?: true };
 
 /** A presentation that answers no request. */
 export type PresentationToTry = { readonly query: CompiledCredentialQuery; readonly text: string };
-type Trial = Pick<PresentationsToVerify, 'configured' | 'now'> & { readonly configurationId: string };
+type Trial = Pick<PresentationsToVerify, 'tenant' | 'now'> & { readonly configurationId: string };
 
-/** A presentation after everything that needs no call; `verified` when it holds so far. */
-type Looked =
-  | { readonly checked: Accepted; readonly verified: Verified }
+/** A presentation after the offline checks; `verified` if it passed them. */
+type OfflineResult =
+  | { readonly checked: AcceptedPresentation; readonly verified: VerifiedPresentation }
   | { readonly checked: CheckedPresentation; readonly verified?: undefined };
-type Accepted = Extract<CheckedPresentation, { accepted: true }>;
+type AcceptedPresentation = Extract<CheckedPresentation, { accepted: true }>;
 
-/** Nobody can answer it: no transcript is signed, and no name is that of the audience. */
+/** A request that no presentation can answer: without transcript and audience. */
 const NO_REQUEST = {
   request: { dcqlQuery: {}, nonce: '' },
   binding: { audience: [], recipients: [], transcripts: () => [] },
 } as const;
 
-/** More presentations than any wallet sends; each costs two signatures. */
+/** More presentations than a wallet sends; each costs two signature verifications. */
 const MAX_PRESENTATIONS = 100;
 
-/** Verifies what a wallet presents, from the bytes to the values that were asked for. */
+/** Verifies presentations of a wallet, from the bytes to the requested values. */
 export class PresentationVerifier extends needs({
   signatures: Signatures,
   certificates: Certificates,
@@ -78,69 +78,71 @@ export class PresentationVerifier extends needs({
   typeMetadata: TypeMetadata,
   issuerTrusts: IssuerTrusts,
 }) {
-  /** @throws Refusal `malformed` when the `vp_token` as a whole does not have its form. */
-  async verify(wanted: PresentationsToVerify): Promise<Verdict> {
-    const { request, vpToken, configured, configurationId } = wanted;
-    const query = await compiledQuery(configured, configurationId, request.dcqlQuery);
+  /** @throws Refusal `malformed` for a malformed `vp_token`. */
+  async verify(presentations: PresentationsToVerify): Promise<Verdict> {
+    const { request, vpToken, tenant, configurationId } = presentations;
+    const query = await compiledQuery(tenant, configurationId, request.dcqlQuery);
     const presented = [...parseVpToken(vpToken, query)].flatMap(([id, texts]) =>
-      // OpenID4VP 1.0 section 6.4.2: what was not requested is not looked at.
+      // OpenID4VP 1.0 section 6.4.2: presentations that were not requested are ignored.
       query.requested.has(id) ? texts.map((text, index) => ({ id, text, index })) : [],
     );
     if (presented.length > MAX_PRESENTATIONS) throw new Refusal('malformed', 'too many presentations');
     const { policy } = request;
-    const trust = await this.ports.issuerTrusts.of(configured, configurationId, policy);
-    const task: Task = { ...wanted, trust, ...(await rulesOf(configured, configurationId, policy)) };
-    const looked = presented.flatMap(({ id, text, index }) => {
-      const own = query.credentials.get(id);
-      return own === undefined ? [] : [{ query: own, ...this.#look(task, own, text, index) }];
+    const trust = await this.ports.issuerTrusts.trustOf(tenant, configurationId, policy);
+    const context: VerificationContext = { ...presentations, trust, ...(await rulesOf(tenant, configurationId, policy)) };
+    const offlineResults = presented.flatMap(({ id, text, index }) => {
+      const credentialQuery = query.credentials.get(id);
+      return credentialQuery === undefined
+        ? []
+        : [{ query: credentialQuery, ...this.#verifyOffline(context, credentialQuery, text, index) }];
     });
-    // OpenID4VP 1.0 section 14.1: of an answer to another request nothing is used, so nobody is called about it.
-    const isForeign = looked.some(({ checked }) => !checked.accepted && checked.spoilsAll);
+    // OpenID4VP 1.0 section 14.1: a response to another request is not used, so no lists are fetched for it.
+    const invalidatesResponse = offlineResults.some(({ checked }) => !checked.accepted && checked.invalidatesResponse);
     const checked: CheckedPresentation[] = [];
-    for (const one of looked) {
-      if (one.verified === undefined) checked.push(one.checked);
-      else if (isForeign) checked.push({ ...one.checked, isUnasked: true });
-      else checked.push(await this.#ask(task, one.query, one.verified, one.checked));
+    for (const result of offlineResults) {
+      if (result.verified === undefined) checked.push(result.checked);
+      else if (invalidatesResponse) checked.push({ ...result.checked, isOffline: true });
+      else checked.push(await this.#verifyOnline(context, result.query, result.verified, result.checked));
     }
     return decideVerdict(query, checked, request.transactionData ?? []);
   }
 
   /**
-   * Holds each against its query without a request: nothing that ties a presentation to one, or to its holder, is looked at. So what
-   * comes out of it is for whoever tries a question, and never an answer to it.
+   * Matches presentations with queries without a request: nothing that binds a presentation to a request or its holder is checked. The
+   * result is for testing a query, and never a response to it.
    */
-  async try(trial: Trial, tried: readonly PresentationToTry[]): Promise<readonly CheckedPresentation[]> {
-    const { configured, configurationId, now } = trial;
-    const trust = await this.ports.issuerTrusts.of(configured, configurationId);
-    const rules = await rulesOf(configured, configurationId);
-    const task: Task = { ...NO_REQUEST, ...trial, requestedAt: now, trust, ...rules, isTrial: true };
+  async try(trial: Trial, presentations: readonly PresentationToTry[]): Promise<readonly CheckedPresentation[]> {
+    const { tenant, configurationId, now } = trial;
+    const trust = await this.ports.issuerTrusts.trustOf(tenant, configurationId);
+    const rules = await rulesOf(tenant, configurationId);
+    const context: VerificationContext = { ...NO_REQUEST, ...trial, requestedAt: now, trust, ...rules, isTrial: true };
     const checked: CheckedPresentation[] = [];
-    for (const { query, text } of tried) {
+    for (const { query, text } of presentations) {
       const unbound = { ...query, holderBindingRequired: false };
-      const looked = this.#look(task, unbound, text, 0);
-      const { verified } = looked;
-      checked.push(verified === undefined ? looked.checked : await this.#ask(task, unbound, verified, looked.checked));
-      // One text against many queries takes long; others come in between.
+      const result = this.#verifyOffline(context, unbound, text, 0);
+      const { verified } = result;
+      checked.push(verified === undefined ? result.checked : await this.#verifyOnline(context, unbound, verified, result.checked));
+      // One text with many queries takes long, so other requests run in between.
       await new Promise((resolve) => setImmediate(resolve));
     }
     return checked;
   }
 
-  /** OpenID4VP 1.0 section 8.6: a bad presentation is discarded, the others count. */
-  #look(task: Task, query: CompiledCredentialQuery, text: string, index: number): Looked {
+  /** OpenID4VP 1.0 section 8.6: an invalid presentation is discarded, the others are used. */
+  #verifyOffline(context: VerificationContext, query: CompiledCredentialQuery, text: string, index: number): OfflineResult {
     const format = query.format === 'mso_mdoc' ? 'mso_mdoc' : 'dc+sd-jwt';
-    const place = { queryId: query.id, index, format, ...(task.isTrial && { isTrial: task.isTrial }) } as const;
-    let inputs = requestInputs(task, query);
+    const position = { queryId: query.id, index, format, ...(context.isTrial && { isTrial: context.isTrial }) } as const;
+    let inputs = requestInputs(context, query);
     try {
       const { ports } = this;
-      const verified = verifyOffline(ports, task, query, text);
-      inputs = { ...inputs, ...credentialInputs(task, verified) };
-      const authority = authorityOf(ports.certificates, task.trust, query.authorities, verified, task.now);
-      const values = valuesOf(query, { ...verified.credential, authority }, task.values);
+      const verified = verifyOffline(ports, context, query, text);
+      inputs = { ...inputs, ...credentialInputs(context, verified) };
+      const authority = authorityOf(ports.certificates, context.trust, query.authorities, verified, context.now);
+      const values = valuesOf(query, { ...verified.credential, authority }, context.values);
       const { confirmed, signedHash, authentication } = verified;
-      const issuer = issuerOf(task, verified);
+      const issuer = issuerOf(context, verified);
       const checked = {
-        ...place,
+        ...position,
         inputs,
         accepted: true,
         values,
@@ -151,56 +153,61 @@ export class PresentationVerifier extends needs({
       } as const;
       return { checked, verified };
     } catch (error) {
-      return { checked: refusedBy(error, task, { ...place, inputs }) };
+      return { checked: rejectedBy(error, context, { ...position, inputs }) };
     }
   }
 
-  /** Token Status List section 8.3: lists are asked about what is as it was asked for, and about nothing else. */
-  async #ask(task: Task, query: CompiledCredentialQuery, verified: Verified, checked: Accepted): Promise<CheckedPresentation> {
+  /** Token Status List section 8.3: status lists are fetched only for presentations that match the query. */
+  async #verifyOnline(
+    context: VerificationContext,
+    query: CompiledCredentialQuery,
+    verified: VerifiedPresentation,
+    checked: AcceptedPresentation,
+  ): Promise<CheckedPresentation> {
     let { inputs } = checked;
     const { queryId, index, format, isTrial } = checked;
     try {
       const { claims, alwaysVisible } = verified.credential;
-      if (task.holdsToTypes && format === 'dc+sd-jwt') {
+      if (context.holdsToTypes && format === 'dc+sd-jwt') {
         inputs = { ...inputs, 'type metadata': String(alwaysVisible['vct']) };
-        await this.ports.typeMetadata.verify(task.configured, claims as DisclosedObject, alwaysVisible as JsonObject);
+        await this.ports.typeMetadata.verify(context.tenant, claims as DisclosedObject, alwaysVisible as JsonObject);
       }
-      const asked = await this.#checkRevocation(task, verified);
-      if (asked !== undefined) inputs = { ...inputs, 'certificate revocation': asked };
-      await this.#checkStatus(task, query, verified);
+      const revocationResult = await this.#checkRevocation(context, verified);
+      if (revocationResult !== undefined) inputs = { ...inputs, 'certificate revocation': revocationResult };
+      await this.#checkStatus(context, query, verified);
       return { ...checked, inputs };
     } catch (error) {
-      return refusedBy(error, task, { queryId, index, format, inputs, ...(isTrial && { isTrial }) });
+      return rejectedBy(error, context, { queryId, index, format, inputs, ...(isTrial && { isTrial }) });
     }
   }
 
   async #checkRevocation(
-    { configured, certificateRevocation: mode }: Task,
-    { chain, issuer }: Pick<Verified, 'chain' | 'issuer'>,
+    { tenant, certificateRevocation: mode }: VerificationContext,
+    { chain, issuer }: Pick<VerifiedPresentation, 'chain' | 'issuer'>,
     signer = 'signer',
   ) {
-    await assertSignerNotCompromised(this.ports, configured, { chain, key: issuer.key, name: signer });
-    return this.ports.revocationVerifier.verify({ tenantId: configured.tenantId, mode, chain, issuer, signer });
+    await assertSignerNotCompromised(this.ports, tenant, { chain, key: issuer.key, name: signer });
+    return this.ports.revocationVerifier.verify({ tenantId: tenant.tenantId, mode, chain, issuer, signer });
   }
 
   async #checkStatus(
-    task: Task,
+    context: VerificationContext,
     { authorities }: CompiledCredentialQuery,
-    { issuer, chain, purpose, statusReference, credential }: Verified,
+    { issuer, chain, purpose, statusReference, credential }: VerifiedPresentation,
   ): Promise<void> {
     if (statusReference === undefined) return;
-    const { configured, trust, haip, algorithms } = task;
+    const { tenant, trust, haip, algorithms } = context;
     const { agreedOnly } = algorithms;
-    const checkSigner = (signer: readonly string[], verdict: Verified['issuer']) =>
-      this.#checkRevocation(task, { chain: signer, issuer: verdict }, 'signer of the status list');
-    const revocation = revokersOf(trust, issuer.anchor, demandedLists(authorities));
+    const checkSigner = (signer: readonly string[], verdict: VerifiedPresentation['issuer']) =>
+      this.#checkRevocation(context, { chain: signer, issuer: verdict }, 'signer of the status list');
+    const revocation = revocationAuthoritiesOf(trust, issuer.anchor, demandedLists(authorities));
     const forms = credential.format === 'mso_mdoc' ? 'jwt-or-cwt' : 'jwt';
-    // Who vouches for what was issued in the past goes on to vouch for its status.
+    // An issuer that was trusted at the time of issuance also vouches for the status.
     const isFormer = trust.dated.has(issuer.anchor);
     const anchors = isFormer ? trust.withFormer : trust.anchors;
     const signers = { chain, issuer, anchors, purpose, revocation, checkSigner };
     await this.ports.statusVerifier.verify({
-      configured,
+      tenant,
       reference: statusReference,
       forms,
       haip,
@@ -210,22 +217,22 @@ export class PresentationVerifier extends needs({
   }
 }
 
-function valuesOf(query: CompiledCredentialQuery, credential: PresentedCredential, wanted: PresentedValues): JsonObject {
+function valuesOf(query: CompiledCredentialQuery, credential: PresentedCredential, presentedValues: PresentedValues): JsonObject {
   const match = matchCredential(query, credential, isUndisclosed);
   if (!match.matched) throw new Refusal(match.reason, match.detail);
-  return wanted === 'requested' ? pickRequested(match, credential, isUndisclosed) : pickDisclosed(credential, isUndisclosed);
+  return presentedValues === 'requested' ? pickRequested(match, credential, isUndisclosed) : pickDisclosed(credential, isUndisclosed);
 }
 
-/** @throws what is no refusal. */
-function refusedBy(
+/** @throws any error other than a Refusal. */
+function rejectedBy(
   error: unknown,
-  { trust }: Task,
-  place: Pick<CheckedPresentation, 'queryId' | 'index' | 'format' | 'inputs' | 'isTrial'>,
+  { trust }: VerificationContext,
+  position: Pick<CheckedPresentation, 'queryId' | 'index' | 'format' | 'inputs' | 'isTrial'>,
 ): CheckedPresentation {
   if (!(error instanceof Refusal)) throw error;
   const { reason } = error;
-  const spoilsAll = error instanceof NonceRefusal;
-  return { ...place, accepted: false, reason, detail: detailOf(error, trust), spoilsAll };
+  const invalidatesAll = error instanceof NonceRefusal;
+  return { ...position, accepted: false, reason, detail: detailOf(error, trust), invalidatesResponse: invalidatesAll };
 }
 
 type Ports = { readonly tenantConfigurations: TenantConfigurations; readonly settings: Pick<ServiceSettings, 'publicUrl'> };
@@ -234,35 +241,34 @@ type Signer = {
   /** DER in standard base64, leaf first. */
   readonly chain: readonly string[];
   readonly key: PublicJwk;
-  /** What the report calls it. */
   readonly name: string;
 };
 
 /**
- * Rejects what a compromised key of the verifying tenant signed, or of the tenant of this service whose authority issued
- * the certificate. `certificateRevocation` does not matter: no list has to be fetched to know it.
+ * Rejects a signer whose key the verifying tenant marked as compromised, or the tenant of this service whose authority issued
+ * the certificate. This applies regardless of `certificateRevocation`, since no list has to be fetched.
  * @throws Refusal `certificate_revoked`.
  */
 async function assertSignerNotCompromised(
   { tenantConfigurations, settings }: Ports,
-  configured: TenantConfiguration,
+  tenant: TenantConfiguration,
   { chain, key, name }: Signer,
 ): Promise<void> {
   const id = thumbprint(key);
-  const others = issuersOf(chain[0] ?? '', settings.publicUrl).filter((other) => other !== configured.tenantId);
-  const owners = await Promise.all(others.map((other) => tenantConfigurations.stored(other)));
-  for (const owner of [configured, ...owners]) {
-    const since = owner === undefined ? undefined : (await compromisedKeysOf(owner)).get(id);
-    if (since === undefined) continue;
-    throw new Refusal('certificate_revoked', `${name}: keyCompromise since ${since.toISOString()}`);
+  const otherTenants = issuersOf(chain[0] ?? '', settings.publicUrl).filter((otherTenant) => otherTenant !== tenant.tenantId);
+  const owners = await Promise.all(otherTenants.map((tenantId) => tenantConfigurations.readStored(tenantId)));
+  for (const owner of [tenant, ...owners]) {
+    const compromisedSince = owner === undefined ? undefined : (await compromisedKeysOf(owner)).get(id);
+    if (compromisedSince === undefined) continue;
+    throw new Refusal('certificate_revoked', `${name}: keyCompromise since ${compromisedSince.toISOString()}`);
   }
 }
 
-/** A certificate of an internal authority names its revocation list, which is at an address of this service. */
+/** A certificate of an internal authority contains the address of its revocation list at this service. */
 function issuersOf(certificate: string, publicUrl: string): readonly TenantId[] {
   try {
     const addresses = revocationSourcesOf(certificate).points.flat();
-    const tenants = addresses.flatMap((uri) => ownRevocationListOf(uri, publicUrl)?.tenantId ?? []);
+    const tenants = addresses.flatMap((uri) => parseInternalRevocationList(uri, publicUrl)?.tenantId ?? []);
     return [...new Set(tenants)].slice(0, 1);
   } catch (error) {
     if (!(error instanceof DerError)) throw error;

@@ -9,16 +9,14 @@ import type { Random } from '../ports/random.ts';
 import type { RegistrationCertificates } from '../registrar/registration-certificates.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
-/**
- * OpenID4VP 1.0 section 5.2 wants enough entropy; judges that estimate it from the text alone find too little in one of ten of 128 bits.
- */
+/** OpenID4VP 1.0 section 5.2 requires sufficient entropy; test suites that estimate it from the text underestimate 128 bits at times. */
 export function requestNonce(random: Random): string {
   return random.token(256);
 }
 
 /**
- * What a request asks for and its answer is held against, whichever way they go.
- * @param transactionData instead of the configured.
+ * The fields of a request that its response is verified against, for all transports.
+ * @param transactionData overrides the configured one.
  */
 export function requestParts(
   { random, encryption }: { readonly random: Random; readonly encryption: Encryption },
@@ -47,26 +45,26 @@ export function requestParts(
 }
 
 /**
- * What a request says of the verifier. A registration certificate stands first, and a request that wants one is not made without.
- * @throws Failure when it cannot be had.
+ * The `verifier_info` of a request. A registration certificate comes first, and a request that requires one fails without it.
+ * @throws Failure when it is unavailable.
  */
 export async function verifierInfo(
   { registrationCertificates }: { readonly registrationCertificates: RegistrationCertificates },
-  configured: TenantConfiguration,
+  tenant: TenantConfiguration,
   configuration: PresentationConfiguration,
   chain: KeyChain | undefined,
   now: Date,
 ): Promise<readonly JsonObject[]> {
   const attached = (configuration.attached ?? []) as unknown as JsonObject[];
-  const entry = await registrationCertificates.entryFor(configured, configuration, chain, now);
+  const entry = await registrationCertificates.entryFor(tenant, configuration, chain, now);
   return entry === undefined ? attached : [entry, ...attached];
 }
 
 /**
- * The same for clients that do not manage configurations.
- * @throws Failure that does not say why.
+ * Like `verifierInfo`, for clients that do not manage configurations.
+ * @throws Failure without the reason.
  */
-export async function verifierInfoForOthers(...parameters: Parameters<typeof verifierInfo>): Promise<readonly JsonObject[]> {
+export async function verifierInfoWithoutReason(...parameters: Parameters<typeof verifierInfo>): Promise<readonly JsonObject[]> {
   try {
     return await verifierInfo(...parameters);
   } catch (error) {
@@ -74,7 +72,7 @@ export async function verifierInfoForOthers(...parameters: Parameters<typeof ver
   }
 }
 
-/** Addresses, ids and the state of the registrar are for those who manage configurations, and for the log. */
+/** Addresses, ids and the state of the registrar are only for managers of configurations, and for the log. */
 function withoutReason(cause: Failure): Failure {
   const { code, details } = cause;
   const { retryAfterSeconds } = details;

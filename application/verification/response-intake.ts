@@ -1,14 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { isoMdocTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
-import { keepingAttempts } from '../../domain/sessions/refused-attempt.ts';
+import { retainAttempts } from '../../domain/sessions/refused-attempt.ts';
 import { OPEN_STATUSES, type Session, type SessionOutcome, statusAt } from '../../domain/sessions/session.ts';
-import { answered, awaiting, delivering, type SessionChange } from '../../domain/sessions/session-change.ts';
+import { acceptAndAwaitCode, acceptAndEnd, acceptForDelivery, type SessionChange } from '../../domain/sessions/session-change.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import type { SessionFailureCode } from '../../domain/shared/session-failure.ts';
 import { bindingOf, isoMdocBinding } from '../../domain/verification/binding.ts';
-import { type Envelope, isUndecrypted, type OpenedForm, parseDeviceResponses } from '../../domain/verification/envelope.ts';
+import { type Envelope, isUndecrypted, type ParsedForm, parseDeviceResponses } from '../../domain/verification/envelope.ts';
 import { RESPONSE_CODE_SECONDS } from '../../domain/verification/redirect.ts';
 import { responseFault } from '../../domain/verification/report.ts';
 import { undecryptableReason } from '../../domain/verification/undecryptable.ts';
@@ -20,29 +20,29 @@ import { Encryption, type EncryptionKeyPair } from '../ports/encryption.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import { StoreUnavailable } from '../ports/store.ts';
-import { boundedBytes } from '../tenant-cache/bounded.ts';
+import { StoreUnavailableError } from '../ports/store.ts';
+import { boundedBytes } from '../tenant-cache/cache-memory.ts';
 import { attempt, record } from '../transactions/attempt.ts';
-import { type Known, WORLD } from '../transactions/known.ts';
-import { lost } from '../webhooks/deliveries.ts';
+import { type TenantTransaction, TRANSACTION_PORTS } from '../transactions/tenant-transaction.ts';
+import { lostDelivery } from '../webhooks/deliveries.ts';
 import { PresentationVerifier } from './presentation-verifier.ts';
+import { type ResponseReply, redirectAfterResponse } from './redirect-after-response.ts';
 import { ResultDelivery } from './result-delivery.ts';
-import { type ResponseReply, returnTo } from './return-to.ts';
 import { SessionOutcomes } from './session-outcomes.ts';
 
-const BROKEN = { code: 'internal_error', message: 'the response could not be processed' } as const;
+const PROCESSING_FAILURE = { code: 'internal_error', message: 'the response could not be processed' } as const;
 
-type Presented = Extract<Envelope, { kind: 'presentations' }>;
+type PresentationsEnvelope = Extract<Envelope, { kind: 'presentations' }>;
 type WalletError = Extract<Envelope, { kind: 'wallet_error' }>;
 
-/** Whether the result waits for the response code, which the browser of another device never gets. */
+/** True if the result waits for the response code, which the browser of another device never gets. */
 function awaitsBrowser({ awaitsResponseCode }: VerificationRequest, isCrossDevice: boolean): boolean {
   return awaitsResponseCode === true && !isCrossDevice;
 }
 
-/** Takes in answers to presentation requests, by whichever way they come: exactly one per request. */
+/** Accepts responses to presentation requests over all transports: exactly one per request. */
 export class ResponseIntake extends needs({
-  ...WORLD,
+  ...TRANSACTION_PORTS,
   random: Random,
   settings: ServiceSettings,
   encryption: Encryption,
@@ -51,103 +51,121 @@ export class ResponseIntake extends needs({
   sessionOutcomes: SessionOutcomes,
   log: Log,
 }) {
-  readonly #undecrypted = new UndecryptedTries();
+  readonly #undecryptedAttempts = new UndecryptedAttempts();
 
   /**
-   * @throws Failure `not_found`, `gone` after expiry, and `invalid_request` for everything else: with the session
-   *   as it was while the poster has not shown that it knows the request, failed afterwards. The wallet learns no
-   *   reason; the session's report has it.
+   * @throws Failure `not_found`, `gone` after expiry, and `invalid_request` for everything else: the session is unchanged if the
+   *   sender has not shown that it knows the request, and failed otherwise. The reason is in the session's report, not in the
+   *   response.
    */
-  take(tenantId: TenantId, publicId: PublicId, opening: Opening): Promise<ResponseReply> {
-    return attempt(this.ports, tenantId, async (known) => {
-      const found = answerable(await known.session(publicId), known.now);
-      const envelope = await openResponse(this.ports.encryption, opening, found.request);
-      if (isUndecrypted(envelope) && this.#undecrypted.leaveOpen(found.session.id, opening)) throw refusedResponse(envelope.detail);
+  accept(tenantId: TenantId, publicId: PublicId, transport: ResponseTransport): Promise<ResponseReply> {
+    return attempt(this.ports, tenantId, async (transaction) => {
+      const openRequest = assertOpen(await transaction.session(publicId), transaction.now);
+      const envelope = await openResponse(this.ports.encryption, transport, openRequest.request);
+      if (isUndecrypted(envelope) && this.#undecryptedAttempts.leaveOpen(openRequest.session.id, transport))
+        throw responseRejectedError(envelope.detail);
       switch (envelope.kind) {
         case 'presentations':
-          return this.#answer(known, found, envelope);
+          return this.#processPresentations(transaction, openRequest, envelope);
         case 'refused':
-          return this.#record(known, found.session, faulty(envelope.code, envelope.detail));
+          return this.#recordFailure(transaction, openRequest.session, failedOutcome(envelope.code, envelope.detail));
         case 'wallet_error':
-          return this.#noteWalletError(known, found, envelope);
+          return this.#noteWalletError(transaction, openRequest, envelope);
       }
     });
   }
 
   /**
-   * OpenID4VP 1.0 section 14.1: one response per request. It is judged first; taking it in and saying what came of it is then
-   * one step, so that a process that dies leaves an open session behind, or one that somebody else can bring to its end.
+   * OpenID4VP 1.0 section 14.1: one response per request. It is verified first; accepting it and recording the outcome is then one
+   * commit, so that a process that ends leaves an open session, or one that another process can complete.
    */
-  async #answer(known: Known, found: Answerable, presented: Presented): Promise<ResponseReply> {
-    const { session } = found;
+  async #processPresentations(
+    transaction: TenantTransaction,
+    openRequest: OpenVerification,
+    envelope: PresentationsEnvelope,
+  ): Promise<ResponseReply> {
+    const { session } = openRequest;
     let verdict: Verdict | Refusal;
     try {
-      verdict = await this.#judge(known, found, presented);
+      verdict = await this.#verify(transaction, openRequest, envelope);
     } catch (error) {
-      // Nobody else can make more of it, so the session must not stay open; but a database that goes away comes back.
-      const isOurs = !(error instanceof Failure || error instanceof StoreUnavailable);
-      if (known.isStored && isOurs) await this.#failUnanswered(session);
+      // An internal error would repeat itself, so the session must not stay open; but a database that is down becomes available again.
+      const isInternal = !(error instanceof Failure || error instanceof StoreUnavailableError);
+      if (transaction.isStored && isInternal) await this.#failUnanswered(session);
       throw error;
     }
-    // OpenID4VP 1.0 section 8.1: a vp_token without its form refuses the response.
-    if (verdict instanceof Refusal) return this.#record(known, session, faulty('malformed', verdict.message));
-    const { webhook } = found.request;
-    const { isCrossDevice = false } = presented;
+    // OpenID4VP 1.0 section 8.1: a malformed vp_token rejects the response.
+    if (verdict instanceof Refusal) return this.#recordFailure(transaction, session, failedOutcome('malformed', verdict.message));
+    const { webhook } = openRequest.request;
+    const { isCrossDevice = false } = envelope;
     if (!verdict.good)
-      return webhook === undefined ? this.#record(known, session, refusedOutcome(verdict)) : this.#reject(known, session, webhook, verdict);
-    // A backend hears of a good response now, unless it has to wait until the browser comes.
-    return webhook === undefined || awaitsBrowser(found.request, isCrossDevice)
-      ? this.#keep(known, found, verdict, isCrossDevice)
-      : this.#accept(known, found, webhook, verdict, isCrossDevice);
+      return webhook === undefined
+        ? this.#recordFailure(transaction, session, refusedOutcome(verdict))
+        : this.#reject(transaction, session, webhook, verdict);
+    // A backend is notified of a valid response now, unless the result waits for the browser.
+    return webhook === undefined || awaitsBrowser(openRequest.request, isCrossDevice)
+      ? this.#storeResult(transaction, openRequest, verdict, isCrossDevice)
+      : this.#acceptAndDeliver(transaction, openRequest, webhook, verdict, isCrossDevice);
   }
 
-  async #record(known: Known, session: Session, outcome: SessionOutcome): Promise<never> {
-    const failed = keepingAttempts(session.outcome, outcome);
-    await known.commit({ session: answered(session, 'fail', failed) }, { session: alreadyAnswered });
-    throw refusedResponse(outcome.failure?.message ?? 'refused');
+  async #recordFailure(transaction: TenantTransaction, session: Session, outcome: SessionOutcome): Promise<never> {
+    const outcomeWithAttempts = retainAttempts(session.outcome, outcome);
+    await transaction.commit({ session: acceptAndEnd(session, 'fail', outcomeWithAttempts) }, { session: alreadyAnsweredError });
+    throw responseRejectedError(outcome.failure?.message ?? 'refused');
   }
 
-  /** OpenID4VP 1.0 section 14.3: where the browser has to come, what was verified waits for it. */
-  async #keep(known: Known, { session, request }: Answerable, verdict: Verdict, isCrossDevice: boolean): Promise<ResponseReply> {
+  /** OpenID4VP 1.0 section 14.3: the verified result waits for the browser if that is required. */
+  async #storeResult(
+    transaction: TenantTransaction,
+    { session, request }: OpenVerification,
+    verdict: Verdict,
+    isCrossDevice: boolean,
+  ): Promise<ResponseReply> {
     const { credentials, report } = verdict;
     const verified = { credentials, report };
-    const waits = awaitsBrowser(request, isCrossDevice);
-    const kept = waits ? { awaiting: verified } : verified;
-    const result = keepingAttempts(session.outcome, kept);
-    const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, result, isCrossDevice);
+    const waitsForBrowser = awaitsBrowser(request, isCrossDevice);
+    const storedResult = waitsForBrowser ? { awaiting: verified } : verified;
+    const result = retainAttempts(session.outcome, storedResult);
+    const { reply, outcome } = redirectAfterResponse(this.ports, request.redirectUri, session, result, isCrossDevice);
     const endsAt = new Date(this.ports.clock.now().getTime() + RESPONSE_CODE_SECONDS * 1000);
-    const change = waits ? awaiting(session, outcome, endsAt) : answered(session, 'complete', outcome);
-    await known.commit({ session: change }, { session: alreadyAnswered });
+    const change = waitsForBrowser ? acceptAndAwaitCode(session, outcome, endsAt) : acceptAndEnd(session, 'complete', outcome);
+    await transaction.commit({ session: change }, { session: alreadyAnsweredError });
     return reply;
   }
 
-  /** Of a session whose response was taken in. */
+  /** Fails a session whose response was accepted. */
   #failFor(session: Session, outcome: SessionOutcome): Promise<void> {
-    return this.#ending(session, () => this.ports.sessionOutcomes.record(session, 'fail', { failure: BROKEN, ...outcome }));
+    return this.#endLoggingErrors(session, () =>
+      this.ports.sessionOutcomes.record(session, 'fail', { failure: PROCESSING_FAILURE, ...outcome }),
+    );
   }
 
-  /** Another response may have been taken in meanwhile, of which this fault says nothing. */
+  /** Fails a session without an accepted response; another response may have been accepted meanwhile, which stays valid. */
   #failUnanswered(session: Session): Promise<void> {
-    const change = answered(session, 'fail', keepingAttempts(session.outcome, { failure: BROKEN }));
-    return this.#ending(session, () => record(this.ports, session.tenantId, { session: change }));
+    const change = acceptAndEnd(session, 'fail', retainAttempts(session.outcome, { failure: PROCESSING_FAILURE }));
+    return this.#endLoggingErrors(session, () => record(this.ports, session.tenantId, { session: change }));
   }
 
-  /** The caller hears of the first fault; that the session now waits for its expiry is for the operator. */
-  async #ending(session: Session, end: () => Promise<unknown>): Promise<void> {
+  /** A failure to end the session is logged, since the caller gets the first error. */
+  async #endLoggingErrors(session: Session, end: () => Promise<unknown>): Promise<void> {
     const { log } = this.ports;
     try {
       await end();
-    } catch (second) {
-      log.error('a session with a response could not be failed', { sessionId: session.id }, second);
+    } catch (secondError) {
+      log.error('a session with a response could not be failed', { sessionId: session.id }, secondError);
     }
   }
 
-  async #judge({ configured, now }: Known, { session, request }: Answerable, { vpToken, isoMdoc }: Presented): Promise<Verdict | Refusal> {
+  async #verify(
+    { tenant, now }: TenantTransaction,
+    { session, request }: OpenVerification,
+    { vpToken, isoMdoc }: PresentationsEnvelope,
+  ): Promise<Verdict | Refusal> {
     const [configurationId] = session.configurationIds;
     try {
       const binding = isoMdoc === undefined ? bindingOf(request) : isoMdocBinding(isoMdoc);
       const requestedAt = session.createdAt;
-      const task = { configured, request, binding, requestedAt, configurationId, vpToken, now };
+      const task = { tenant, request, binding, requestedAt, configurationId, vpToken, now };
       return await this.ports.presentationVerifier.verify(task);
     } catch (error) {
       if (error instanceof Refusal) return error;
@@ -155,10 +173,10 @@ export class ResponseIntake extends needs({
     }
   }
 
-  /** The intent to call the backend is stored with the response, then it is called once, then the outcome is stored. */
-  async #accept(
-    known: Known,
-    { session, request }: Answerable,
+  /** Stores the intent to call the backend with the response, calls it once, then stores the outcome. */
+  async #acceptAndDeliver(
+    transaction: TenantTransaction,
+    { session, request }: OpenVerification,
     webhook: WebhookConfig,
     { credentials, report }: Verdict,
     isCrossDevice: boolean,
@@ -166,71 +184,74 @@ export class ResponseIntake extends needs({
     const { resultDelivery, sessionOutcomes } = this.ports;
     const verified = { credentials, report };
     const intent = resultDelivery.intend();
-    const pending = keepingAttempts(session.outcome, { ...verified, deliveries: [intent] });
-    const taken = await this.#take(known, session, delivering(session, pending), pending);
-    const about = { configured: known.configured, session };
-    const called = resultDelivery.call(webhook, intent, about, credentials);
-    const { delivery, redirectUri } = await this.#whole(called, taken, { ...pending, deliveries: [lost(intent)] });
+    const pending = retainAttempts(session.outcome, { ...verified, deliveries: [intent] });
+    const acceptedSession = await this.#claim(transaction, session, acceptForDelivery(session, pending), pending);
+    const context = { tenant: transaction.tenant, session };
+    const call = resultDelivery.call(webhook, intent, context, credentials);
+    const { delivery, redirectUri } = await this.#failOnError(call, acceptedSession, { ...pending, deliveries: [lostDelivery(intent)] });
     const delivered = { ...verified, deliveries: [delivery] };
     if (delivery.result !== 'delivered') {
       const failure = { code: 'webhook_failed', message: delivery.detail ?? 'the webhook failed' } as const;
-      await sessionOutcomes.record(taken, 'fail', { ...delivered, failure });
-      // Not a 5xx: a wallet would send again what nobody can take any more.
-      throw refusedResponse(failure.message);
+      await sessionOutcomes.record(acceptedSession, 'fail', { ...delivered, failure });
+      // The status is not 5xx, because a wallet would then repeat a response that cannot be accepted any more.
+      throw responseRejectedError(failure.message);
     }
     const template = redirectUri ?? request.redirectUri;
-    const { reply, outcome } = returnTo(this.ports, template, session, delivered, isCrossDevice);
-    if ((await sessionOutcomes.record(taken, 'complete', outcome)) === undefined) throw ended();
+    const { reply, outcome } = redirectAfterResponse(this.ports, template, session, delivered, isCrossDevice);
+    if ((await sessionOutcomes.record(acceptedSession, 'complete', outcome)) === undefined) throw requestEndedError();
     return reply;
   }
 
-  /** The backend hears of the failure once it is recorded, without any value. */
-  async #reject(known: Known, session: Session, webhook: WebhookConfig, verdict: Verdict): Promise<never> {
+  /** Notifies the backend of a rejection after it was recorded, without claim values. */
+  async #reject(transaction: TenantTransaction, session: Session, webhook: WebhookConfig, verdict: Verdict): Promise<never> {
     const { resultDelivery, sessionOutcomes } = this.ports;
-    const outcome = keepingAttempts(session.outcome, refusedOutcome(verdict));
+    const outcome = retainAttempts(session.outcome, refusedOutcome(verdict));
     const intent = resultDelivery.intend(verdict.credentials);
     const pending = { ...outcome, deliveries: [intent] };
-    const failed = await this.#take(known, session, answered(session, 'fail', pending), pending);
-    const about = { configured: known.configured, session };
-    const called = resultDelivery.call(webhook, intent, about, verdict.credentials);
-    const { delivery } = await this.#whole(called, failed, { ...outcome, deliveries: [lost(intent)] });
-    await sessionOutcomes.record(failed, undefined, { ...outcome, deliveries: [delivery] });
-    throw refusedResponse(verdict.reasons.join('; '));
+    const failedSession = await this.#claim(transaction, session, acceptAndEnd(session, 'fail', pending), pending);
+    const context = { tenant: transaction.tenant, session };
+    const call = resultDelivery.call(webhook, intent, context, verdict.credentials);
+    const { delivery } = await this.#failOnError(call, failedSession, { ...outcome, deliveries: [lostDelivery(intent)] });
+    await sessionOutcomes.record(failedSession, undefined, { ...outcome, deliveries: [delivery] });
+    throw responseRejectedError(verdict.reasons.join('; '));
   }
 
-  /** What the backend does is part of the delivery; anything else is a fault of ours, which ends the session. */
-  async #whole<T>(called: Promise<T>, session: Session, outcome: SessionOutcome): Promise<T> {
+  /** Failures of the backend are part of the delivery; any other error is internal and ends the session. */
+  async #failOnError<T>(call: Promise<T>, session: Session, outcome: SessionOutcome): Promise<T> {
     try {
-      return await called;
+      return await call;
     } catch (error) {
       await this.#failFor(session, outcome);
       throw error;
     }
   }
 
-  /** @returns the session as it is to be recorded next. */
-  async #take(known: Known, session: Session, change: SessionChange, outcome: SessionOutcome): Promise<Session> {
-    const committed = await known.claim({ session: change }, { session: alreadyAnswered });
+  /** @returns the session after the commit. */
+  async #claim(transaction: TenantTransaction, session: Session, change: SessionChange, outcome: SessionOutcome): Promise<Session> {
+    const committed = await transaction.claim({ session: change }, { session: alreadyAnsweredError });
     return { ...session, ...committed.session, outcome };
   }
 
-  /** OpenID4VP 1.0 section 8.5: a processed error is answered like a success. */
-  async #noteWalletError(known: Known, { session, request }: Answerable, { error, isCrossDevice }: WalletError): Promise<ResponseReply> {
-    const failed = keepingAttempts(session.outcome, { failure: error });
-    const { reply, outcome } = returnTo(this.ports, request.redirectUri, session, failed, isCrossDevice);
-    await known.commit({ session: answered(session, 'fail', outcome) }, { session: alreadyAnswered });
+  /** OpenID4VP 1.0 section 8.5: a processed error response is answered like a success. */
+  async #noteWalletError(
+    transaction: TenantTransaction,
+    { session, request }: OpenVerification,
+    { error, isCrossDevice }: WalletError,
+  ): Promise<ResponseReply> {
+    const failure = retainAttempts(session.outcome, { failure: error });
+    const { reply, outcome } = redirectAfterResponse(this.ports, request.redirectUri, session, failure, isCrossDevice);
+    await transaction.commit({ session: acceptAndEnd(session, 'fail', outcome) }, { session: alreadyAnsweredError });
     return reply;
   }
 }
 
-/** A session that waits for a response, with what it asked for. */
-type Answerable = { readonly session: Session; readonly request: VerificationRequest };
+type OpenVerification = { readonly session: Session; readonly request: VerificationRequest };
 
 function refusedOutcome({ reasons, report }: Verdict): SessionOutcome {
   return { failure: { code: 'presentation_refused', message: reasons.join('; ') }, report };
 }
 
-function faulty(code: SessionFailureCode, message: string): SessionOutcome {
+function failedOutcome(code: SessionFailureCode, message: string): SessionOutcome {
   return {
     failure: { code, message },
     report: [responseFault('response', message, 'OpenID4VP 1.0 section 8')],
@@ -238,82 +259,85 @@ function faulty(code: SessionFailureCode, message: string): SessionOutcome {
 }
 
 /** @throws Failure `not_found`, `gone` after expiry, `invalid_request` when it was answered already. */
-function answerable(session: Session | undefined, now: Date): Answerable {
+function assertOpen(session: Session | undefined, now: Date): OpenVerification {
   if (session?.kind !== 'verification') throw new Failure('not_found', 'unknown address');
   const status = statusAt(session, now);
   if (status === 'expired') throw new Failure('gone', 'the request has expired');
   const { request } = session;
   const isOpen = OPEN_STATUSES.includes(status);
-  if (!isOpen || session.claimedAt !== null || request?.kind !== 'verification') throw alreadyAnswered();
+  if (!isOpen || session.claimedAt !== null || request?.kind !== 'verification') throw alreadyAnsweredError();
   return { session, request };
 }
 
-function alreadyAnswered(): Failure {
+function alreadyAnsweredError(): Failure {
   return new Failure('invalid_request', 'this request was answered already, or was cancelled');
 }
 
-function ended(): Failure {
+function requestEndedError(): Failure {
   return new Failure('gone', 'the request has ended');
 }
 
-/** @param reason for the log; the wallet learns none. Names and numbers, never a claim's value. */
-function refusedResponse(reason: string): Failure {
+/** @param reason for the log, not for the wallet. Names and numbers, never a claim value. */
+function responseRejectedError(reason: string): Failure {
   return new Failure('invalid_request', 'the response was not accepted', { cause: new OperatorReason(reason) });
 }
 
-/** How an answer comes in. */
-type Opening = {
+type ResponseTransport = {
   /**
-   * What arrived, held against the request before anything is decrypted.
-   * @throws Failure for what must leave the session as it is.
+   * Checks the message against the request before anything is decrypted.
+   * @throws Failure for a message that must leave the session unchanged.
    */
-  readonly open: (request: VerificationRequest) => OpenedForm;
+  readonly open: (request: VerificationRequest) => ParsedForm;
   /**
    * @param plaintext undefined when it could not be decrypted.
-   * @param outerState the `state` that stood beside the encrypted response.
+   * @param outerState the `state` next to the encrypted response.
    * @throws Failure like `open`.
    */
   readonly openPlaintext: (plaintext: string | undefined, request: VerificationRequest, outerState: string | undefined) => Envelope;
 };
 
-/** Decrypts what is encrypted, with the key of this very request. @throws Failure like `Opening`. */
-async function openResponse(encryption: Encryption, { open, openPlaintext }: Opening, request: VerificationRequest): Promise<Envelope> {
-  const opened = open(request);
-  if (opened.kind === 'sealed') {
-    const { message, asked } = opened;
-    // ISO/IEC TS 18013-7 section C.4: sealed for this very transcript
-    const info = isoMdocTranscript(asked);
-    const key = asked.encryption as unknown as EncryptionKeyPair;
-    return parseDeviceResponses(await encryption.openHpke(message, key, info), asked);
+/** Decrypts a response with the key of its request. @throws Failure like `Opening`. */
+async function openResponse(
+  encryption: Encryption,
+  { open, openPlaintext }: ResponseTransport,
+  request: VerificationRequest,
+): Promise<Envelope> {
+  const parsedForm = open(request);
+  if (parsedForm.kind === 'sealed') {
+    const { message, isoMdoc: isoMdocRequest } = parsedForm;
+    // ISO/IEC TS 18013-7 section C.4: encrypted for this transcript
+    const info = isoMdocTranscript(isoMdocRequest);
+    const key = isoMdocRequest.encryption as unknown as EncryptionKeyPair;
+    return parseDeviceResponses(await encryption.openHpke(message, key, info), isoMdocRequest);
   }
-  if (opened.kind !== 'encrypted') return opened;
+  if (parsedForm.kind !== 'encrypted') return parsedForm;
   // OpenID4VP 1.0 section 8.3
   const key = request.encryption as unknown as EncryptionKeyPair | undefined;
-  const plaintext = key === undefined ? undefined : await encryption.decrypt(opened.jwe, key);
-  const envelope = openPlaintext(plaintext, request, opened.outerState);
+  const plaintext = key === undefined ? undefined : await encryption.decrypt(parsedForm.jwe, key);
+  const envelope = openPlaintext(plaintext, request, parsedForm.outerState);
   const kid = key?.publicJwk.kid;
   if (!isUndecrypted(envelope) || kid === undefined) return envelope;
-  return { ...envelope, detail: `the response does not decrypt: ${undecryptableReason(opened.jwe, kid)}` };
+  return { ...envelope, detail: `the response does not decrypt: ${undecryptableReason(parsedForm.jwe, kid)}` };
 }
 
-/** Bodies that nobody can open say nothing of who sent them; whoever saw the address can send some. */
-export const UNDECRYPTED_TRIES = 5;
+/** Bodies that cannot be decrypted do not identify the sender; an attacker who saw the address can send some. */
+export const MAX_UNDECRYPTED_ATTEMPTS = 5;
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * Counts, in each process, what was sent to a request and does not decrypt: the first few leave it open for the wallet
- * that was asked, so that a stranger's noise does not end a presentation, and the last one says why it ended.
+ * Counts, in each process, the bodies that do not decrypt per request: the first few leave it open for the intended wallet, so that an
+ * attacker cannot end a presentation with one message, and the last one records the reason.
  */
-export class UndecryptedTries {
-  readonly #tries = new LRUCache<SessionId, number>(boundedBytes(MAX_BYTES, () => 8));
+export class UndecryptedAttempts {
+  readonly #attempts = new LRUCache<SessionId, number>(boundedBytes(MAX_BYTES, () => 8));
   readonly #counted = new WeakSet<object>();
 
-  /** @param message the same one may be judged twice, and counts once. @returns whether the request stays open. */
+  /** @param message counted once even if it is processed twice. @returns true if the request stays open. */
   leaveOpen(id: SessionId, message: object): boolean {
-    const known = this.#tries.get(id) ?? 0;
-    const tries = this.#counted.has(message) ? known : known + 1;
+    const previousAttempts = this.#attempts.get(id) ?? 0;
+    const attempts = this.#counted.has(message) ? previousAttempts : previousAttempts + 1;
     this.#counted.add(message);
-    this.#tries.set(id, tries);
-    return tries < UNDECRYPTED_TRIES;
+    this.#attempts.set(id, attempts);
+    return attempts < MAX_UNDECRYPTED_ATTEMPTS;
   }
 }

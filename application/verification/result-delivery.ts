@@ -10,34 +10,39 @@ import { Clock } from '../ports/clock.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { Webhooks } from '../ports/webhooks.ts';
-import { type About, deliver, intend } from '../webhooks/deliveries.ts';
+import { createIntent, type DeliveryContext, deliver } from '../webhooks/deliveries.ts';
 
-export type Delivered = {
+export type DeliveryResult = {
   readonly delivery: Delivery;
-  /** What the backend wants instead of the configured address. */
+  /** Redirect address of the backend, which overrides the configured one. */
   readonly redirectUri?: string;
 };
 
-/** Hands the result of a presentation to the customer's backend: one attempt. */
+/** Delivers the result of a presentation to the tenant's backend: one attempt. */
 export class ResultDelivery extends needs({ webhooks: Webhooks, clock: Clock, random: Random, log: Log }) {
-  /** What is stored before the call is made. @param refused entries without values, which nothing else keeps. */
-  intend(refused?: readonly CredentialResult[]): Delivery {
-    return intend(this.ports, 'presentation', refused && { credentials: refused });
+  /** The delivery to store before the call. @param rejectedResults entries without values, which are stored nowhere else. */
+  intend(rejectedResults?: readonly CredentialResult[]): Delivery {
+    return createIntent(this.ports, 'presentation', rejectedResults && { credentials: rejectedResults });
   }
 
-  /** Never throws for what the backend does: the delivery then says `failed` and why. */
-  async call(webhook: WebhookConfig, intent: Delivery, about: About, credentials: readonly CredentialResult[]): Promise<Delivered> {
+  /** Failures of the backend are not thrown: the delivery then says `failed` and why. */
+  async call(
+    webhook: WebhookConfig,
+    intent: Delivery,
+    context: DeliveryContext,
+    credentials: readonly CredentialResult[],
+  ): Promise<DeliveryResult> {
     const content = { credentials: credentials as unknown as Json };
-    const { delivery, answer } = await deliver(this.ports, webhook, intent, content, about);
-    return { delivery, ...defined({ redirectUri: this.#redirectOf(answer, about.session.id) }) };
+    const { delivery, answer } = await deliver(this.ports, webhook, intent, content, context);
+    return { delivery, ...defined({ redirectUri: this.#redirectOf(answer, context.session.id) }) };
   }
 
-  /** An address that we would not have taken in a configuration is not taken from a backend either. */
+  /** An address of a backend is validated like one in a configuration. */
   #redirectOf(body: Json | undefined, session: SessionId): string | undefined {
-    const wanted = isJsonObject(body) ? body['redirectUri'] : undefined;
-    if (wanted === undefined || wanted === null) return undefined;
-    const read = RedirectUri.safeParse(wanted);
-    if (read.success) return read.data;
+    const redirectUri = isJsonObject(body) ? body['redirectUri'] : undefined;
+    if (redirectUri === undefined || redirectUri === null) return undefined;
+    const parsed = RedirectUri.safeParse(redirectUri);
+    if (parsed.success) return parsed.data;
     this.ports.log.warn('the redirectUri in the webhook answer is not an address', { sessionId: session });
     return undefined;
   }

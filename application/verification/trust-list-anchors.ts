@@ -12,17 +12,17 @@ type ListAnchor = Extract<Anchors[number], { readonly trustList: string }>;
 
 /**
  * Verifies the trust lists among the anchors of a configuration as a presentation would.
- * @param before anchors that are stored already. A document that replaced one of their lists afterwards is only a warning.
- * @returns a finding for each list that no presentation can use now.
+ * @param storedAnchors stored anchors. For these a document that is no longer a trust list is only a warning.
+ * @returns a warning for each list that no presentation can use now.
  * @throws Failure `invalid_input` for addresses of documents that are not trust lists.
  */
 export async function findTrustListProblems(
   listSigners: ListSigners,
   tenantId: TenantId,
   anchors: Anchors,
-  before: Anchors,
+  storedAnchors: Anchors,
 ): Promise<readonly Finding[]> {
-  const stored = new Set(before.flatMap((anchor) => ('trustList' in anchor ? [anchor.trustList] : [])));
+  const storedUris = new Set(storedAnchors.flatMap((anchor) => ('trustList' in anchor ? [anchor.trustList] : [])));
   const lists = anchors.flatMap((anchor, index) => {
     if (!('trustList' in anchor)) return [];
     const { trustList: uri, signedBy = [] } = anchor;
@@ -36,7 +36,7 @@ export async function findTrustListProblems(
     if (outcome === undefined) continue;
     if ('refusal' in outcome) {
       const { fault, message } = outcome.refusal;
-      if (fault === 'malformed' && !stored.has(uri)) {
+      if (fault === 'malformed' && !storedUris.has(uri)) {
         errors.push({ path, message: `The document at this address is not a trust list: ${message}.` });
       } else findings.push(findingOf(path, message));
     } else if (outcome.list !== undefined) {

@@ -5,10 +5,10 @@ import { parseCoseAlgorithm, parseX5chain, sigStructure } from '../../domain/for
 import { parseCertificate } from '../../domain/formats/der/certificate.ts';
 import { deviceAuthenticationBytes, parseDeviceElements } from '../../domain/formats/mdoc/device-auth.ts';
 import { assertDocumentSigner, MDL_DOCUMENT_SIGNER, parseDocumentSigner } from '../../domain/formats/mdoc/document-signer.ts';
-import { assertIssuingPlace, DRIVING_LICENCE, type MdlProfile } from '../../domain/formats/mdoc/driving-licence.ts';
+import { assertIssuingLocation, DRIVING_LICENCE, type MdlProfile } from '../../domain/formats/mdoc/driving-licence.ts';
 import { type JsonNameSpaces, verifyItems } from '../../domain/formats/mdoc/items.ts';
 import { assertValidity, type MobileSecurityObject, parseMso, type ValidityInfo } from '../../domain/formats/mdoc/mso.ts';
-import { type OpenedMdoc, parseDeviceResponse } from '../../domain/formats/mdoc/parse.ts';
+import { type ParsedMdoc, parseDeviceResponse } from '../../domain/formats/mdoc/parse.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { algorithmOf, type PublicJwk, type SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import { NonceRefusal, Refusal } from '../../domain/shared/refusal.ts';
@@ -18,76 +18,74 @@ import type { Signatures } from '../ports/signatures.ts';
 
 export type ExpectedMdoc = {
   readonly now: Date;
-  /** SessionTranscripts that answer the request, CBOR: see `session-transcript.ts`. One has to be the signed one. */
+  /** CBOR SessionTranscripts of the request: see `session-transcript.ts`. One of them has to be the signed one. */
   readonly transcripts: readonly Buffer[];
   readonly docType: string;
   readonly anchors: readonly TrustAnchor[];
-  /** Whether the query demands a device signature. One that is there is checked in any case. */
+  /** True if the query requires a device signature. One that is present is always verified. */
   readonly holderBinding: boolean;
-  /** Whether HAIP 1.0 sections 6.1 and 6.1.1 are held to. */
+  /** Applies HAIP 1.0 sections 6.1 and 6.1.1. */
   readonly haip?: boolean;
-  /** Whether certificates count by agreed algorithms alone. */
+  /** Accepts only certificates with agreed algorithms. */
   readonly agreedOnly?: boolean;
-  /** What is demanded of those who sign driving licences; ISO/IEC 18013-5 unless stated. */
+  /** Requirements for signers of driving licences; ISO/IEC 18013-5 by default. */
   readonly mdlProfile?: MdlProfile;
   /** Allowed algorithms of issuer and device. A COSE number and its fully specified twin have one name. */
   readonly issuerAlgorithms: readonly SigningAlgorithm[];
   readonly deviceAlgorithms: readonly SigningAlgorithm[];
-  /** There is no request, so what the device signed is not looked at; true only where nothing is accepted by it. */
+  /** The request. When it is absent, the device signature is not checked, which only tests of a query use. */
   readonly isTrial?: true;
 };
 
 export type CheckedMdoc = {
   readonly docType: string;
-  /** What the issuer vouches for. */
   readonly namespaces: JsonNameSpaces;
   readonly issuer: Extract<ChainVerdict, { trusted: true }>;
   /** DER in standard base64, leaf first. */
   readonly chain: readonly string[];
-  /** SHA-256 of what the issuer signed. */
+  /** SHA-256 of the signed payload. */
   readonly signedHash: string;
   readonly validity: ValidityInfo;
   readonly statusReference?: StatusReference;
-  /** The key that the holder proved. */
   readonly holderKey?: PublicJwk;
-  /** Elements that only the device vouches for: never an answer to a requested claim. */
+  /** Elements that only the device signed: never used for a queried claim. */
   readonly deviceSigned: JsonNameSpaces;
 };
 
 type Ports = { readonly signatures: Signatures; readonly certificates: Certificates };
 
 /**
- * Checks one DeviceResponse with one document: form, issuer, times, elements, device signature (OpenID4VP 1.0 appendix B.2, ISO/IEC 18013-5
- * section 9.3). Its status is not asked for, and whether it answers the query is not looked at, its type excepted.
+ * Verifies a DeviceResponse with one document: form, issuer, times, elements, device signature (OpenID4VP 1.0 appendix B.2, ISO/IEC 18013-5
+ * section 9.3). Neither the status nor, except for the document type, the match with the query is checked.
  * @param text base64url without padding.
  * @throws Refusal with the reason.
  */
 export function verifyMdoc(ports: Ports, text: string, expected: ExpectedMdoc): CheckedMdoc {
-  const opened = parseDeviceResponse(text);
+  const parsedMdoc = parseDeviceResponse(text);
   try {
-    return verifyOpened(ports, opened, expected);
+    return verifyParsed(ports, parsedMdoc, expected);
   } catch (error) {
-    throw error instanceof Refusal ? asForeign(error, ports, opened, expected) : error;
+    throw error instanceof Refusal ? withNonceCheck(error, ports, parsedMdoc, expected) : error;
   }
 }
 
 /**
- * OpenID4VP 1.0 section 14.2.2: the nonce is in the transcript, so a device that signed another one answers another request,
- * also when something else is wrong first. Whose device it is only the issuer can say.
+ * OpenID4VP 1.0 section 14.2.2: the transcript contains the nonce, so a device that signed another transcript answers another request,
+ * even if another check failed first. Only the issuer's signature identifies the device.
  */
-function asForeign(refusal: Refusal, ports: Ports, opened: OpenedMdoc, expected: ExpectedMdoc): Refusal {
-  if (refusal.reason !== 'device_signature' && !answersAnother(ports, opened, expected)) return refusal;
+function withNonceCheck(refusal: Refusal, ports: Ports, parsedMdoc: ParsedMdoc, expected: ExpectedMdoc): Refusal {
+  if (refusal.reason !== 'device_signature' && !answersAnotherRequest(ports, parsedMdoc, expected)) return refusal;
   return new NonceRefusal(refusal.reason, `${refusal.message}; the device signed no transcript of this request`);
 }
 
-function answersAnother(ports: Ports, { issuerAuth, ...opened }: OpenedMdoc, expected: ExpectedMdoc): boolean {
+function answersAnotherRequest(ports: Ports, { issuerAuth, ...document }: ParsedMdoc, expected: ExpectedMdoc): boolean {
   const { payload, protectedBytes, signature } = issuerAuth;
   const [leaf] = parseX5chain(issuerAuth.unprotectedHeader) ?? [];
   const key = leaf === undefined ? undefined : parseCertificate(Buffer.from(leaf, 'base64'))?.publicJwk;
   if (payload === undefined || key === undefined) return false;
   try {
     if (!ports.signatures.verify(key, sigStructure(protectedBytes, payload), signature)) return false;
-    verifyDevice(ports, { issuerAuth, ...opened }, parseMso(payload), expected);
+    verifyDevice(ports, { issuerAuth, ...document }, parseMso(payload), expected);
     return false;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -95,20 +93,20 @@ function answersAnother(ports: Ports, { issuerAuth, ...opened }: OpenedMdoc, exp
   }
 }
 
-function verifyOpened(ports: Ports, opened: OpenedMdoc, expected: ExpectedMdoc): CheckedMdoc {
-  const { issuer, chain, mso } = verifyIssuer(ports, opened, expected);
+function verifyParsed(ports: Ports, parsedMdoc: ParsedMdoc, expected: ExpectedMdoc): CheckedMdoc {
+  const { issuer, chain, mso } = verifyIssuer(ports, parsedMdoc, expected);
   // ISO/IEC 18013-5 section 9.3.1
-  if (opened.docType !== mso.docType || opened.docType !== expected.docType) throw new Refusal('doctype_mismatch');
-  const namespaces = verifyItems(opened.items, mso);
-  if (isProfiled(expected)) assertIssuingPlace(signerOf(issuer, chain), namespaces);
-  const device = verifyDevice(ports, opened, mso, expected);
+  if (parsedMdoc.docType !== mso.docType || parsedMdoc.docType !== expected.docType) throw new Refusal('doctype_mismatch');
+  const namespaces = verifyItems(parsedMdoc.items, mso);
+  if (isProfiled(expected)) assertIssuingLocation(signerOf(issuer, chain), namespaces);
+  const device = verifyDevice(ports, parsedMdoc, mso, expected);
   const statusReference = mso.status === undefined ? undefined : parseStatusReference({ status: toJson(mso.status) });
   return {
     docType: mso.docType,
     namespaces,
     issuer,
     chain,
-    signedHash: hash('sha256', opened.issuerAuth.payload ?? Buffer.alloc(0), 'base64url'),
+    signedHash: hash('sha256', parsedMdoc.issuerAuth.payload ?? Buffer.alloc(0), 'base64url'),
     validity: mso.validity,
     ...defined({ statusReference }),
     ...device,
@@ -117,7 +115,7 @@ function verifyOpened(ports: Ports, opened: OpenedMdoc, expected: ExpectedMdoc):
 
 function verifyIssuer(
   ports: Ports,
-  { issuerAuth }: OpenedMdoc,
+  { issuerAuth }: ParsedMdoc,
   expected: ExpectedMdoc,
 ): Pick<CheckedMdoc, 'issuer' | 'chain'> & { readonly mso: MobileSecurityObject } {
   const { now, anchors, haip = false, agreedOnly = false } = expected;
@@ -134,7 +132,7 @@ function verifyIssuer(
   if (key !== undefined) {
     // RFC 9053 section 2: the algorithm has to fit the key.
     if (algorithmOf(key) !== algorithm) throw new Refusal('issuer_alg', 'does not fit the key');
-    // A broken signature is reported before a chain that does not hold.
+    // An invalid signature is reported before an untrusted chain.
     if (!ports.signatures.verify(key, sigStructure(protectedBytes, payload), signature)) throw new Refusal('issuer_signature');
   }
   if (!verdict.trusted) throw new Refusal(verdict.reason, verdict.detail);
@@ -156,17 +154,17 @@ function signerOf({ anchorCertificate }: CheckedMdoc['issuer'], [certificate = '
 
 function verifyDevice(
   { signatures }: Ports,
-  { docType, deviceSigned }: OpenedMdoc,
+  { docType, deviceSigned }: ParsedMdoc,
   mso: MobileSecurityObject,
   expected: ExpectedMdoc,
 ): Pick<CheckedMdoc, 'holderKey' | 'deviceSigned'> {
-  // HAIP 1.0 section 6.1: every mdoc is bound to a device, and presented by it.
+  // HAIP 1.0 section 6.1: every mdoc is bound to a device and presented by it.
   const { holderBinding, haip = false, isTrial = false } = expected;
   if (isTrial) return { deviceSigned: {} };
   if (deviceSigned === undefined && !holderBinding && !haip) return { deviceSigned: {} };
   const auth = deviceSigned?.auth;
   if (deviceSigned === undefined || auth === undefined) throw new Refusal('device_auth_missing');
-  // We offer no MAC (OpenID4VP 1.0 appendix B.2.2), so none is expected.
+  // MACs are not offered (OpenID4VP 1.0 appendix B.2.2), so none is expected.
   if (auth === 'mac') throw new Refusal('device_alg', 'deviceMac was not offered');
   const algorithm = parseCoseAlgorithm(auth, expected.deviceAlgorithms, 'device_alg');
   const holderKey = parseCoseKey(mso.deviceKey);

@@ -11,7 +11,7 @@ import { Refusal } from '../../domain/shared/refusal.ts';
 import type { StatusReference } from '../../domain/status-lists/reference.ts';
 import { isWithin } from '../../domain/trust-lists/service-history.ts';
 import type { Binding } from '../../domain/verification/binding.ts';
-import { withoutForeignIss } from '../../domain/verification/presented-issuer.ts';
+import { withoutUncertifiedIss } from '../../domain/verification/presented-issuer.ts';
 import type { PresentationAlgorithms } from '../../domain/verification/request-object.ts';
 import type { Authentication } from '../../domain/verification/sca/authentication.ts';
 import { deviceTransactionData, keyBoundTransactionData } from '../../domain/verification/transaction-data.ts';
@@ -23,33 +23,31 @@ import type { TrustedChain } from './trusted-authorities.ts';
 import { type CheckedMdoc, verifyMdoc } from './verify-mdoc.ts';
 import { type CheckedSdJwtVc, verifySdJwtVc } from './verify-sd-jwt-vc.ts';
 
-/** What of a request its answer is held against. */
+/** The parts of a request that its response is verified against. */
 export type AnsweredRequest = Pick<
   VerificationRequest,
   'dcqlQuery' | 'nonce' | 'transactionData' | 'transactionDataObjects' | 'transactionDataElements' | 'transactionDataSchemas' | 'policy'
 > & { readonly responseMode?: string };
 
-/** What a presentation is held against. */
-export type Opening = {
+export type OfflineContext = {
   readonly request: AnsweredRequest;
   readonly binding: Binding;
   readonly requestedAt: Date;
   readonly trust: IssuerTrust;
   readonly mdlProfile: MdlProfile | undefined;
-  /** Whether HAIP 1.0 is held to. */
+  /** Applies HAIP 1.0. */
   readonly haip: boolean;
-  /** By which signatures of issuers and holders count. */
+  /** Accepted signature algorithms of issuers and holders. */
   readonly algorithms: PresentationAlgorithms;
   readonly now: Date;
-  /** Somebody tries a question: there is no request, so nothing that ties a presentation to one is looked at. */
+  /** True for a test of a query without a request: the binding to a request is not checked. */
   readonly isTrial?: true;
 };
 
-/** What both formats come to. */
-export type Verified = Pick<CheckedMdoc, 'issuer' | 'signedHash'> &
+/** Common result of both formats. */
+export type VerifiedPresentation = Pick<CheckedMdoc, 'issuer' | 'signedHash'> &
   TrustedChain & {
     readonly statusReference: StatusReference | undefined;
-    /** Entries of `transaction_data`. */
     readonly confirmed: readonly string[];
     readonly authentication?: Authentication;
     readonly credential: Omit<PresentedCredential, 'authority'>;
@@ -57,13 +55,13 @@ export type Verified = Pick<CheckedMdoc, 'issuer' | 'signedHash'> &
 
 type Ports = { readonly signatures: Signatures; readonly certificates: Certificates };
 
-/** @throws Refusal for a presentation that is not of the query's format or does not hold. Nobody is called. */
-export function verifyOffline(ports: Ports, opening: Opening, query: CompiledCredentialQuery, text: string): Verified {
-  return query.format === 'mso_mdoc' ? verifyMdocOffline(ports, opening, query, text) : verifySdJwtVcOffline(ports, opening, query, text);
+/** @throws Refusal for a presentation of another format or an invalid one. Makes no network call. */
+export function verifyOffline(ports: Ports, context: OfflineContext, query: CompiledCredentialQuery, text: string): VerifiedPresentation {
+  return query.format === 'mso_mdoc' ? verifyMdocOffline(ports, context, query, text) : verifySdJwtVcOffline(ports, context, query, text);
 }
 
-function verifySdJwtVcOffline(ports: Ports, opening: Opening, query: CompiledCredentialQuery, text: string): Verified {
-  const { request, binding, requestedAt, trust, haip, algorithms, now, isTrial } = opening;
+function verifySdJwtVcOffline(ports: Ports, context: OfflineContext, query: CompiledCredentialQuery, text: string): VerifiedPresentation {
+  const { request, binding, requestedAt, trust, haip, algorithms, now, isTrial } = context;
   const checked = verifySdJwtVc(ports, text, {
     now,
     requestedAt,
@@ -81,7 +79,7 @@ function verifySdJwtVcOffline(ports: Ports, opening: Opening, query: CompiledCre
     ...defined({ isTrial }),
   });
   const chain = parseCertificateChain(checked.header);
-  assertCounted(trust, { ...checked, chain, issuedAt: issuedAt(checked.alwaysVisible) }, now);
+  assertTrustedAtIssuance(trust, { ...checked, chain, issuedAt: issuedAt(checked.alwaysVisible) }, now);
   return {
     issuer: checked.issuer,
     chain,
@@ -94,14 +92,14 @@ function verifySdJwtVcOffline(ports: Ports, opening: Opening, query: CompiledCre
       format: 'dc+sd-jwt',
       types: typesOf(checked),
       holderBound: checked.holderKey !== undefined,
-      claims: withoutForeignIss(checked.claims, checked.issuer.names),
-      alwaysVisible: withoutForeignIss(checked.alwaysVisible, checked.issuer.names),
+      claims: withoutUncertifiedIss(checked.claims, checked.issuer.names),
+      alwaysVisible: withoutUncertifiedIss(checked.alwaysVisible, checked.issuer.names),
     },
   };
 }
 
-function verifyMdocOffline(ports: Ports, opening: Opening, query: CompiledCredentialQuery, text: string): Verified {
-  const { request, now, binding, trust, haip, algorithms, mdlProfile, isTrial } = opening;
+function verifyMdocOffline(ports: Ports, context: OfflineContext, query: CompiledCredentialQuery, text: string): VerifiedPresentation {
+  const { request, now, binding, trust, haip, algorithms, mdlProfile, isTrial } = context;
   const [docType = ''] = query.types;
   const checked = verifyMdoc(ports, text, {
     now,
@@ -116,7 +114,7 @@ function verifyMdocOffline(ports: Ports, opening: Opening, query: CompiledCreden
     deviceAlgorithms: algorithms.cose,
   });
   const transactionData = deviceTransactionData(request, query.id);
-  assertCounted(trust, { ...checked, issuedAt: checked.validity.signed }, now);
+  assertTrustedAtIssuance(trust, { ...checked, issuedAt: checked.validity.signed }, now);
   return {
     issuer: checked.issuer,
     chain: checked.chain,
@@ -134,26 +132,24 @@ function verifyMdocOffline(ports: Ports, opening: Opening, query: CompiledCreden
   };
 }
 
-/** SD-JWT VC section 2.2.2.2: the issuer itself says which other types the credential is. */
+/** SD-JWT VC section 2.2.2.2: the issuer declares the further types of the credential. */
 function typesOf({ vct, alwaysVisible }: CheckedSdJwtVc): readonly string[] {
-  const others = alwaysVisible['aka_vcts'];
-  if (others === undefined) return [vct];
+  const otherTypes = alwaysVisible['aka_vcts'];
+  if (otherTypes === undefined) return [vct];
   // SD-JWT VC section 2.2.2.2: texts, at least one of them, and none that is the type itself
   const isText = (type: unknown): type is string => typeof type === 'string' && type !== '' && type !== vct;
-  if (!Array.isArray(others) || others.length === 0 || !others.every(isText)) throw new Refusal('malformed', 'aka_vcts');
-  return [vct, ...others];
+  if (!Array.isArray(otherTypes) || otherTypes.length === 0 || !otherTypes.every(isText)) throw new Refusal('malformed', 'aka_vcts');
+  return [vct, ...otherTypes];
 }
 
-/** How far the clock of an issuer may be ahead. */
-
-type Issued = {
+type IssuedCredential = {
   readonly issuer: Extract<ChainVerdict, { trusted: true }>;
   /** DER in standard base64, leaf first. */
   readonly chain: readonly string[];
   readonly issuedAt: Date | undefined;
 };
 
-/** RFC 7519 section 4.1.6, where every presentation shows it: what the holder may leave out tells nothing. */
+/** `iat` (RFC 7519 section 4.1.6) of the always visible claims: a holder could leave out a disclosed one. */
 export function issuedAt({ iat }: JsonObject): Date | undefined {
   if (typeof iat !== 'number' || !Number.isFinite(iat)) return undefined;
   const time = new Date(iat * 1000);
@@ -161,11 +157,11 @@ export function issuedAt({ iat }: JsonObject): Date | undefined {
 }
 
 /**
- * Where the status of a service counts as it was at the time of issuance (TS 119 612 section 5.6): that time has to be told, to
- * have come, to lie within the life of the certificate that signed, and in a period in which the service stood as it has to.
+ * Checks the time of issuance if it decides about the status of a service (TS 119 612 section 5.6): it must be present, not in the
+ * future, within the validity of the signer's certificate, and within a period in which the service had the required status.
  * @throws Refusal `untrusted_chain`.
  */
-export function assertCounted({ dated }: IssuerTrust, { issuer, chain, issuedAt: time }: Issued, now: Date): void {
+export function assertTrustedAtIssuance({ dated }: IssuerTrust, { issuer, chain, issuedAt: time }: IssuedCredential, now: Date): void {
   const periods = dated.get(issuer.anchor);
   if (periods === undefined) return;
   if (time === undefined) throw new Refusal('untrusted_chain', 'it does not say when it was issued');

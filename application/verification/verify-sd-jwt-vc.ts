@@ -7,7 +7,7 @@ import {
   type ExpectedBinding,
   verifyKeyBindingClaims,
 } from '../../domain/formats/sd-jwt/key-binding.ts';
-import { type OpenedSdJwt, parseSdJwt } from '../../domain/formats/sd-jwt/parse.ts';
+import { type ParsedSdJwt, parseSdJwt } from '../../domain/formats/sd-jwt/parse.ts';
 import {
   assertNoForbiddenDisclosures,
   assertRecipients,
@@ -28,64 +28,63 @@ import type { Signatures } from '../ports/signatures.ts';
 
 export type ExpectedSdJwtVc = ExpectedBinding & {
   readonly anchors: readonly TrustAnchor[];
-  /** Whether the query demands a key binding JWT. One that is there is checked in any case. */
+  /** True if the query requires a key binding JWT. One that is present is always verified. */
   readonly holderBinding: boolean;
-  /** Whom the credential itself may name as its recipients. */
+  /** Audiences that the credential itself may be restricted to. */
   readonly recipients?: readonly string[];
-  /** Whether HAIP 1.0 sections 6.1 and 6.1.1 are held to. */
+  /** Applies HAIP 1.0 sections 6.1 and 6.1.1. */
   readonly haip?: boolean;
-  /** Whether certificates count by agreed algorithms alone. */
+  /** Accepts only certificates with agreed algorithms. */
   readonly agreedOnly?: boolean;
-  /** Of the expected transaction data that which TS12 is held to, and the response mode that was asked for. */
+  /** Expected transaction data that TS12 applies to, and the requested response mode. */
   readonly authenticatedTransactionData?: readonly string[];
   readonly responseMode?: string;
   /** Allowed `alg` of the credential and of the key binding JWT (OpenID4VP 1.0 appendix B.3.4). */
   readonly sdJwtAlgorithms: readonly string[];
   readonly kbAlgorithms: readonly string[];
-  /** There is no request, so key binding and recipients are not looked at; true only where nothing is accepted by it. */
+  /** The request. When it is absent, key binding and audience are not checked, which only tests of a query use. */
   readonly isTrial?: true;
 };
 
 export type CheckedSdJwtVc = SdJwtVc & {
-  /** Arrays may hold what `isUndisclosed` tells. */
+  /** Arrays may contain placeholders, see `isUndisclosed`. */
   readonly claims: DisclosedObject;
-  /** The issuer's payload as it was signed, digests and all: what every presentation shows. */
+  /** The signed payload with its digests, which every presentation contains. */
   readonly alwaysVisible: JsonObject;
   readonly header: JsonObject;
-  /** SHA-256 of what the issuer signed. */
+  /** SHA-256 of the signed data. */
   readonly signedHash: string;
   readonly issuer: Extract<ChainVerdict, { trusted: true }>;
   readonly statusReference?: StatusReference;
-  /** The key that the holder proved. */
   readonly holderKey?: PublicJwk;
   /** The expected transaction data that the holder confirmed. */
   readonly confirmedTransactionData: readonly string[];
-  /** How the user was authenticated, where it confirms what wants to know. */
+  /** Authentication of the user, if confirmed transaction data require it. */
   readonly authentication?: Authentication;
 };
 
 type Ports = { readonly signatures: Signatures; readonly certificates: Certificates };
 
 /**
- * Checks one presented SD-JWT VC: form, issuer, disclosures, times, key binding (RFC 9901 section 7.3). Its
- * status is not asked for, and whether it answers the query is not looked at.
- * @throws Refusal with the reason; `NonceRefusal` when the whole response has to be refused.
+ * Verifies a presented SD-JWT VC: form, issuer, disclosures, times, key binding (RFC 9901 section 7.3). Neither the
+ * status nor the match with the query is checked.
+ * @throws Refusal with the reason; `NonceRefusal` when the whole response has to be rejected.
  */
 export function verifySdJwtVc(ports: Ports, text: string, expected: ExpectedSdJwtVc): CheckedSdJwtVc {
-  const opened = expected.isTrial === true ? withoutBinding(parseSdJwt(text)) : parseSdJwt(text);
+  const parsedSdJwt = expected.isTrial === true ? withoutBinding(parseSdJwt(text)) : parseSdJwt(text);
   try {
-    return verifyOpened(ports, opened, expected);
+    return verifyParsed(ports, parsedSdJwt, expected);
   } catch (error) {
-    throw error instanceof Refusal ? asForeign(error, opened, expected) : error;
+    throw error instanceof Refusal ? withNonceCheck(error, parsedSdJwt, expected) : error;
   }
 }
 
-function withoutBinding({ issuer, disclosures, boundText }: OpenedSdJwt): OpenedSdJwt {
+function withoutBinding({ issuer, disclosures, boundText }: ParsedSdJwt): ParsedSdJwt {
   return { issuer, disclosures, boundText };
 }
 
-/** OpenID4VP 1.0 section 14.2.2: a foreign nonce refuses the response also when something else is wrong first. */
-function asForeign(refusal: Refusal, { keyBinding }: OpenedSdJwt, { nonce }: ExpectedSdJwtVc): Refusal {
+/** OpenID4VP 1.0 section 14.2.2: a nonce of another request rejects the response, even if another check failed first. */
+function withNonceCheck(refusal: Refusal, { keyBinding }: ParsedSdJwt, { nonce }: ExpectedSdJwtVc): Refusal {
   if (keyBinding === undefined || refusal instanceof NonceRefusal) return refusal;
   try {
     assertNonce(keyBinding.payload, nonce);
@@ -95,36 +94,36 @@ function asForeign(refusal: Refusal, { keyBinding }: OpenedSdJwt, { nonce }: Exp
   }
 }
 
-function verifyOpened(ports: Ports, opened: OpenedSdJwt, expected: ExpectedSdJwtVc): CheckedSdJwtVc {
-  // RFC 9901 section 9.5: the request decides whether key binding is needed, not what has arrived.
-  if (expected.holderBinding && opened.keyBinding === undefined) throw new Refusal('holder_binding_missing');
-  const { header, payload } = opened.issuer;
-  // HAIP 1.0 section 6.1: what is bound to a key is presented with it.
+function verifyParsed(ports: Ports, parsedSdJwt: ParsedSdJwt, expected: ExpectedSdJwtVc): CheckedSdJwtVc {
+  // RFC 9901 section 9.5: the request decides if key binding is required, not the presentation.
+  if (expected.holderBinding && parsedSdJwt.keyBinding === undefined) throw new Refusal('holder_binding_missing');
+  const { header, payload } = parsedSdJwt.issuer;
+  // HAIP 1.0 section 6.1: a key-bound credential is presented with key binding.
   const isTrial = expected.isTrial === true;
   const isBound = expected.haip === true && !isTrial && payload['cnf'] !== undefined;
-  if (isBound && opened.keyBinding === undefined) throw new Refusal('holder_binding_missing', 'HAIP');
+  if (isBound && parsedSdJwt.keyBinding === undefined) throw new Refusal('holder_binding_missing', 'HAIP');
 
-  const issuer = verifyIssuer(ports, opened, expected);
-  const processed = processDisclosures(payload, opened.disclosures);
+  const issuer = verifyIssuer(ports, parsedSdJwt, expected);
+  const processed = processDisclosures(payload, parsedSdJwt.disclosures);
   assertNoForbiddenDisclosures(payload, processed);
   const credential = parseSdJwtVc(payload, processed, expected.now);
   if (!isTrial) assertRecipients(processed.claims['aud'], expected.recipients);
-  const binding = verifyBinding(ports, opened, processed, expected);
+  const binding = verifyBinding(ports, parsedSdJwt, processed, expected);
   const statusReference = parseStatusReference(payload);
   return {
     ...credential,
     claims: processed.claims,
     alwaysVisible: payload,
     header,
-    signedHash: hash('sha256', opened.issuer.signingInput, 'base64url'),
+    signedHash: hash('sha256', parsedSdJwt.issuer.signingInput, 'base64url'),
     issuer,
     ...defined({ statusReference }),
     ...binding,
   };
 }
 
-function verifyIssuer(ports: Ports, opened: OpenedSdJwt, expected: ExpectedSdJwtVc): CheckedSdJwtVc['issuer'] {
-  const { header, signingInput, signature } = opened.issuer;
+function verifyIssuer(ports: Ports, parsedSdJwt: ParsedSdJwt, expected: ExpectedSdJwtVc): CheckedSdJwtVc['issuer'] {
+  const { header, signingInput, signature } = parsedSdJwt.issuer;
   const algorithm = parseIssuerHeader(header, expected.sdJwtAlgorithms);
   const chain = parseCertificateChain(header);
   const { now, anchors, haip = false, agreedOnly = false } = expected;
@@ -133,7 +132,7 @@ function verifyIssuer(ports: Ports, opened: OpenedSdJwt, expected: ExpectedSdJwt
   if (key !== undefined) {
     // RFC 8725 section 3.1: the algorithm follows from the key.
     if (algorithmOf(key) !== algorithm) throw new Refusal('issuer_alg', 'does not fit the key');
-    // A broken signature is reported before a chain that does not hold.
+    // An invalid signature is reported before an untrusted chain.
     if (!ports.signatures.verify(key, signingInput, signature)) throw new Refusal('issuer_signature');
   }
   if (!verdict.trusted) throw new Refusal(verdict.reason, verdict.detail);
@@ -146,11 +145,11 @@ function leafKey(certificate: string | undefined): PublicJwk | undefined {
 
 function verifyBinding(
   ports: Ports,
-  opened: OpenedSdJwt,
+  parsedSdJwt: ParsedSdJwt,
   processed: ProcessedClaims,
   expected: ExpectedSdJwtVc,
 ): Pick<CheckedSdJwtVc, 'holderKey' | 'confirmedTransactionData' | 'authentication'> {
-  const { keyBinding, issuer, boundText } = opened;
+  const { keyBinding, issuer, boundText } = parsedSdJwt;
   if (keyBinding === undefined) return { confirmedTransactionData: [] };
   const { header, payload, signingInput, signature } = keyBinding;
   const holderKey = parseHolderKey(issuer.payload);
@@ -158,8 +157,8 @@ function verifyBinding(
   // RFC 9901 section 7.3 step 5b
   if (!ports.signatures.verify(holderKey, signingInput, signature, 'once')) throw new Refusal('kb_signature');
   const confirmed = verifyKeyBindingClaims(payload, boundText, processed.hashName, expected);
-  const wanted = expected.authenticatedTransactionData ?? [];
-  const isAuthenticated = confirmed.some((text) => wanted.includes(text));
+  const authenticatedTexts = expected.authenticatedTransactionData ?? [];
+  const isAuthenticated = confirmed.some((text) => authenticatedTexts.includes(text));
   return {
     holderKey,
     confirmedTransactionData: confirmed,

@@ -4,46 +4,46 @@ import { crossDeviceKey } from '../../domain/verification/cross-device.ts';
 import { INVOCATION_URI } from '../../domain/verification/request-object.ts';
 import type { PostedVerification } from '../../domain/verification/verification-request.ts';
 
-type Inviting = Pick<PresentationConfiguration, 'invocationUri' | 'requestUriMethod'>;
+type LinkSettings = Pick<PresentationConfiguration, 'invocationUri' | 'requestUriMethod'>;
 
-/** Below the address and key of a request: the same request for a wallet on another device than the browser. */
-export const CROSS_DEVICE = 'cross-device';
+/** Path below the address and key of a request: the request for a wallet on another device than the browser. */
+export const CROSS_DEVICE_PATH = 'cross-device';
 
-/** The link for a wallet on the device of the browser. @param configuration undefined for one that was removed meanwhile. */
-export function walletLink(request: PostedVerification, configuration: Inviting | undefined): string {
+/** The link for a wallet on the device of the browser. @param configuration undefined if it was removed meanwhile. */
+export function walletLink(request: PostedVerification, configuration: LinkSettings | undefined): string {
   return linkOf(request, configuration);
 }
 
 /**
- * The link for a wallet on another device, to be shown as a QR code; the same as `walletLink` where no redirect can follow.
+ * The link for a wallet on another device, for a QR code; the same as `walletLink` if no redirect follows.
  * @returns undefined with `requireResponseCode: true`, since another device cannot bring the response code back.
  */
-export function crossDeviceLink(request: PostedVerification, configuration: Inviting | undefined): string | undefined {
+export function crossDeviceLink(request: PostedVerification, configuration: LinkSettings | undefined): string | undefined {
   const { crossDeviceState, parameters, requestUrl, redirectUri, awaitsResponseCode } = request;
   if (crossDeviceState === undefined) {
-    // Requests of an earlier release have one link alone, whose response is redirected.
-    const isAlone = awaitsResponseCode === true || redirectUri !== undefined;
-    return isAlone ? undefined : linkOf(request, configuration);
+    // Requests of an earlier version have only one link, whose response is redirected.
+    const isOnlyLink = awaitsResponseCode === true || redirectUri !== undefined;
+    return isOnlyLink ? undefined : linkOf(request, configuration);
   }
-  const ofOtherDevice = {
+  const crossDeviceRequest = {
     ...request,
-    requestUrl: `${requestUrl}.${crossDeviceKey(crossDeviceState)}/${CROSS_DEVICE}`,
+    requestUrl: `${requestUrl}.${crossDeviceKey(crossDeviceState)}/${CROSS_DEVICE_PATH}`,
     ...(parameters !== undefined && { parameters: { ...parameters, state: crossDeviceState } }),
   };
-  return linkOf(ofOtherDevice, configuration);
+  return linkOf(crossDeviceRequest, configuration);
 }
 
 function linkOf(
   { clientId, requestUrl, parameters }: Pick<PostedVerification, 'clientId' | 'requestUrl' | 'parameters'>,
-  configuration: Inviting | undefined,
+  configuration: LinkSettings | undefined,
 ): string {
   const base = configuration?.invocationUri ?? INVOCATION_URI;
-  // An unsigned request stands in the link itself.
+  // An unsigned request is contained in the link.
   if (parameters !== undefined) return invocationUri(base, parameters);
   return invocationUri(base, {
     client_id: clientId,
     request_uri: requestUrl,
-    // OpenID4VP 1.0 section 5.10: get unless stated
+    // OpenID4VP 1.0 section 5.10: GET is the default
     ...(configuration?.requestUriMethod === 'post' && { request_uri_method: 'post' }),
   });
 }

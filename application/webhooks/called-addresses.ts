@@ -1,13 +1,13 @@
 import { Failure, type FieldError } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
+import { parseInternalTrustListAddress } from '../../domain/trust-lists/internal-address.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 
-/** An address that the service is to call, and where it stands in the document. */
+/** An address that the service calls, and its path in the document. */
 export type CalledAddress = { readonly path: string; readonly url: string | undefined };
 
 /**
- * What can never be called is refused where it is written, and not once a wallet waits. Names are not looked up.
+ * Rejects addresses that can never be called when they are written, and not once a wallet waits. Names are not resolved.
  * @throws Failure `invalid_input` with every such address.
  */
 export function assertCallable(
@@ -22,12 +22,12 @@ export function assertCallable(
       message:
         'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https; metadata services of clouds need an entry for just them',
     }));
-  const [first] = errors;
-  if (first === undefined) return;
-  throw new Failure('invalid_input', { message: `${first.path} ${first.message}`, errors });
+  const [firstError] = errors;
+  if (firstError === undefined) return;
+  throw new Failure('invalid_input', { message: `${firstError.path} ${firstError.message}`, errors });
 }
 
-/** A trust list, which is called unless this service publishes it itself. */
+/** The address of a trust list; none for a list of this service, which is not called. */
 export function listAddress(path: string, url: string, { publicUrl }: ServiceSettings): CalledAddress {
-  return { path, url: ownTrustListOf(url, publicUrl) === undefined ? url : undefined };
+  return { path, url: parseInternalTrustListAddress(url, publicUrl) === undefined ? url : undefined };
 }

@@ -9,76 +9,74 @@ import type { Random } from '../ports/random.ts';
 import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
-/** Deliveries that a session remembers. */
+/** Limit of deliveries that a session stores. */
 const MAX_DELIVERIES = 50;
 
 export function withDelivery(outcome: SessionOutcome | null, delivery?: Delivery, failure?: string): SessionOutcome {
-  const others = (outcome?.deliveries ?? []).filter((entry) => entry.id !== delivery?.id);
+  const otherDeliveries = (outcome?.deliveries ?? []).filter((entry) => entry.id !== delivery?.id);
   return {
     ...outcome,
-    ...(delivery !== undefined && { deliveries: [...others, delivery].slice(-MAX_DELIVERIES) }),
+    ...(delivery !== undefined && { deliveries: [...otherDeliveries, delivery].slice(-MAX_DELIVERIES) }),
     ...(failure !== undefined && { failure: { code: 'claims_unavailable', message: failure } }),
   };
 }
 
 /**
- * The intent to call a webhook, which is stored before the call is made.
- * @param told kept for another attempt, until it was delivered; absent where the session has it anyway.
+ * The delivery to store before the call.
+ * @param content content that is stored for retries until it was delivered; absent if the session contains it anyway.
  */
-export function intend(
+export function createIntent(
   { random, clock }: { readonly random: Random; readonly clock: Clock },
   webhook: Delivery['webhook'],
-  told?: JsonObject,
+  content?: JsonObject,
 ): Delivery {
-  const at = clock.now().toISOString();
-  return { id: random.token(), webhook, at, result: 'pending', ...defined({ told }) };
+  const timestamp = clock.now().toISOString();
+  return { id: random.token(), webhook, at: timestamp, result: 'pending', ...defined({ told: content }) };
 }
 
-/** What is told of a call beside its result. */
-type CallMade = Pick<Delivery, 'status' | 'durationMs'>;
+type CallMeasurements = Pick<Delivery, 'status' | 'durationMs'>;
 
-/** @returns what is told once the call that begins now is over. The clock may be set meanwhile, so it is not asked. */
-export function beginCall(): (status: number | undefined) => CallMade {
-  const began = performance.now();
-  return (status) => ({ ...defined({ status }), durationMs: Math.round(performance.now() - began) });
+/** @returns a function that gives the measurements at the end of the call. It uses a monotonic clock. */
+export function beginCall(): (status: number | undefined) => CallMeasurements {
+  const startedAt = performance.now();
+  return (status) => ({ ...defined({ status }), durationMs: Math.round(performance.now() - startedAt) });
 }
 
-/** A delivery of which nothing is known but that a fault of ours ended it. */
-export function lost(intent: Delivery): Delivery {
+/** A delivery whose outcome is unknown because of an internal error. */
+export function lostDelivery(intent: Delivery): Delivery {
   return { ...intent, result: 'failed', detail: 'an internal error; the log has it' };
 }
 
-/** What a delivery is about. */
-export type About = {
-  readonly configured: TenantConfiguration;
+export type DeliveryContext = {
+  readonly tenant: TenantConfiguration;
   readonly session: Pick<Session, 'id' | 'request'>;
   readonly needsAnswer?: boolean;
 };
 
 /**
- * One attempt. Never throws for what the backend does: the delivery then says `failed` and why.
- * @param content what the body holds besides the session.
- * @param about whose backend it is, and for which session; `needsAnswer` where a success that is no JSON does not count.
+ * Makes one attempt. Failures of the backend are not thrown: the delivery then says `failed` and why.
+ * @param content properties of the body besides the session.
+ * @param context tenant and session; with `needsAnswer` a success without JSON counts as a failure.
  */
 export async function deliver(
   { webhooks, log }: { readonly webhooks: Webhooks; readonly log: Log },
   webhook: WebhookConfig,
   intent: Delivery,
   content: JsonObject,
-  about: About,
+  context: DeliveryContext,
 ): Promise<{ readonly delivery: Delivery; readonly answer?: Json }> {
-  const { configured, session, needsAnswer } = about;
-  const { tenantId } = configured;
-  const secret = await configured.webhookSecret();
-  const ended = beginCall();
+  const { tenant, session, needsAnswer } = context;
+  const { tenantId } = tenant;
+  const secret = await tenant.webhookSecret();
+  const endCall = beginCall();
   try {
     const options = { deliveryId: intent.id, tenantId, secret, isAnswerOptional: needsAnswer !== true };
     const { body: answer, status } = await webhooks.post(webhook, { ...sessionFields(session), ...content }, options);
-    const { told: _told, ...made } = intent;
-    return { delivery: { ...made, result: 'delivered', ...ended(status) }, ...defined({ answer }) };
+    const { told: _told, ...deliveryFields } = intent;
+    return { delivery: { ...deliveryFields, result: 'delivered', ...endCall(status) }, ...defined({ answer }) };
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;
     log.warn(`${intent.webhook} webhook failed`, { tenantId, sessionId: session.id, delivery: intent.id, reason: error.reason });
-    return { delivery: { ...intent, result: 'failed', detail: error.message, ...ended(error.status) } };
+    return { delivery: { ...intent, result: 'failed', detail: error.message, ...endCall(error.status) } };
   }
 }

@@ -5,15 +5,15 @@ import { commandLine, endWithUsage } from './command-line.ts';
 import { openStored } from './open-stored.ts';
 
 /**
- * `npm run audit:verify -- [--expect <chain>=<sequence>:<hash>]…`: walks the chains of the audit log and says where
- * each ends, or what is wrong with it first. Ends with 0 when all are whole, 1 when one is not or cannot be read. It
- * only reads, and the service may run meanwhile.
+ * `npm run audit:verify -- [--expect <chain>=<sequence>:<hash>]…`: walks the chains of the audit log, and prints the end of each chain
+ * or its first fault. The exit code is 0 when all chains are whole, and 1 when a chain is not whole or cannot be read. The command only
+ * reads, and the service may run meanwhile.
  */
 const USAGE = 'npm run audit:verify -- [--expect <chain>=<sequence>:<hash>]…';
-/** No tenant can be called so. */
-const SERVICE = '_service';
-/** Entries after which the progress is told once more. */
-const TELL_EVERY = 50_000;
+/** No tenant can have this name. */
+const SERVICE_CHAIN = '_service';
+/** The progress is printed again after this many entries. */
+const PROGRESS_EVERY = 50_000;
 
 const { values } = commandLine(USAGE, { options: { expect: { type: 'string', multiple: true } } });
 const anchors = new Map((values.expect ?? []).map(readAnchor));
@@ -30,7 +30,7 @@ async function verify(expected: ReadonlyMap<string, Anchor>): Promise<boolean> {
   try {
     const verifyAuditLog = new VerifyAuditLog({ store, macs: store.macs });
     let [chains, faults] = [0, 0];
-    for await (const report of verifyAuditLog.execute(expected, tellProgress)) {
+    for await (const report of verifyAuditLog.execute(expected, printProgress)) {
       chains++;
       if (report.fault !== undefined) faults++;
       console.log(describe(report));
@@ -44,24 +44,24 @@ async function verify(expected: ReadonlyMap<string, Anchor>): Promise<boolean> {
   }
 }
 
-/** The first word of a whole chain is what `--expect` takes. */
+/** The first word of the line of a whole chain can be passed to `--expect`. */
 function describe({ scope, end, fault }: ChainReport): string {
   const name = nameOf(scope);
   if (fault !== undefined) return `${name} FAULT ${fault.kind} at ${fault.sequence}: ${fault.message}`;
   return end.sequence === 0 ? `${name} has no entries` : `${name}=${end.sequence}:${end.hash}`;
 }
 
-function tellProgress(scope: string, sequence: number): void {
-  if (sequence % TELL_EVERY === 0) console.error(`${nameOf(scope)}: ${sequence} entries so far`);
+function printProgress(scope: string, sequence: number): void {
+  if (sequence % PROGRESS_EVERY === 0) console.error(`${nameOf(scope)}: ${sequence} entries so far`);
 }
 
 function nameOf(scope: string): string {
-  return scope === SERVICE_SCOPE ? SERVICE : scope;
+  return scope === SERVICE_SCOPE ? SERVICE_CHAIN : scope;
 }
 
-/** Ends the process for what is none. */
+/** Ends the process for a text that is not an anchor. */
 function readAnchor(text: string): [string, Anchor] {
   const [, name = '', sequence, hash = ''] = /^([a-z0-9_-]+)=([1-9]\d{0,14}):(\S+)$/.exec(text) ?? [];
   if (sequence === undefined) return endWithUsage(USAGE, `--expect ${text}: is not <chain>=<sequence>:<hash>, as this command prints it`);
-  return [name === SERVICE ? SERVICE_SCOPE : name, { sequence: Number(sequence), hash }];
+  return [name === SERVICE_CHAIN ? SERVICE_SCOPE : name, { sequence: Number(sequence), hash }];
 }

@@ -1,26 +1,26 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 
 /**
- * What a command was called with. Ends the process with 2 and the usage for `--help`, and for what cannot be understood
- * with what that is, too.
- * @param about says what each option is for; a command that has it answers `--help` with it, on standard output and with 0.
+ * Reads the arguments of a command. For `--help` it ends the process with the exit code 2 and the usage, and for invalid arguments with
+ * the fault as well.
+ * @param helpText describes each option. A command that passes it answers `--help` with it on standard output, with the exit code 0.
  */
-export function commandLine<T extends ParseArgsConfig>(usage: string, config: T, about?: string): ReturnType<typeof parseArgs<T>> {
+export function commandLine<T extends ParseArgsConfig>(usage: string, config: T, helpText?: string): ReturnType<typeof parseArgs<T>> {
   if (process.argv.slice(2).some((word) => word === '--help' || word === '-h')) {
-    if (about === undefined) endWithUsage(usage);
-    console.log(`${usageOf(usage)}\n${about}`);
+    if (helpText === undefined) endWithUsage(usage);
+    console.log(`${usageOf(usage)}\n${helpText}`);
     process.exit(0);
   }
   try {
     return parseArgs(config);
   } catch (error) {
-    // What follows is about programs that take such words.
+    // The sentences after the first describe programs that accept such words.
     const [fault] = (error as Error).message.split('. ');
     return endWithUsage(usage, fault);
   }
 }
 
-/** Started by `npx vidimus`, a command is called so. */
+/** `npx vidimus` sets the name under which the command was started. */
 function usageOf(usage: string): string {
   return `usage: ${process.env['VIDIMUS_USAGE'] ?? usage}`;
 }

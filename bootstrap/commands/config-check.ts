@@ -6,9 +6,10 @@ import { checkFolderOffline } from '../start/offline-folder-check.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 
 /**
- * `npm run config:check -- <folder> [--profile haip|eu] [--strict]`: judges a folder without a database and without network, as a service would that
- * has none of these tenants. Key providers are read from KMS_CONFIG or `kms.json` in DATA_FOLDER. Prints what would be imported, or every fault, and ends with 0 or 1.
- * `--profile` adds the notes that tenants without a profile would get under this one. With `--strict` it ends with 1 if a file is not imported.
+ * `npm run config:check -- <folder> [--profile haip|eu] [--strict]`: checks a folder without a database and without network, like a
+ * service that has none of these tenants. Key providers are read from KMS_CONFIG or from `kms.json` in DATA_FOLDER. The command prints
+ * the files that would be imported, or every fault, and ends with 0 or 1. `--profile` adds the notes that tenants without a profile
+ * would get under this profile. With `--strict` the command ends with 1 if a file is not imported.
  */
 const USAGE = `npm run config:check -- <folder> [--profile ${PROFILES.join('|')}] [--strict]`;
 
@@ -17,17 +18,17 @@ const { positionals, values } = commandLine(USAGE, {
   options: { profile: { type: 'string' }, strict: { type: 'boolean', default: false } },
 });
 const profile = values.profile === undefined ? null : profileNamed(values.profile);
-const [folder = endWithUsage(USAGE, 'a folder is missing'), ...others] = positionals;
-if (others.length > 0) endWithUsage(USAGE, 'only one folder is checked');
+const [folder = endWithUsage(USAGE, 'a folder is missing'), ...furtherFolders] = positionals;
+if (furtherFolders.length > 0) endWithUsage(USAGE, 'only one folder is checked');
 try {
   const { documents, faults, warnings, withheld, advice, contents } = await checkFolderOffline(folder, process.env, profile);
-  const all = [...documents.values()].flat();
+  const allDocuments = [...documents.values()].flat();
   for (const warning of warnings) console.error(`warning: ${describeFault(warning)}`);
   if (faults.length === 0) {
     for (const each of withheld) console.error(`warning: ${describeFault(each)}`);
-    // What may be written so, and what others will make of it.
+    // These settings are valid, but other parties may not accept them.
     for (const each of advice) console.error(`note: ${describeFault(each)}`);
-    for (const { file, kind, id } of all) console.log(`${file}: ${shortName(kind)} ${contents.asWritten(id)}`.trimEnd());
+    for (const { file, kind, id } of allDocuments) console.log(`${file}: ${shortName(kind)} ${contents.asWritten(id)}`.trimEnd());
     if (withheld.length > 0) {
       console.error(`${folder}: ${withheld.length === 1 ? '1 file is' : `${withheld.length} files are`} not imported`);
       if (values.strict) process.exitCode = 1;
@@ -35,13 +36,13 @@ try {
     if (documents.size === 0)
       console.error(`warning: ${folder} has no tenant. A tenant is a folder with tenant.json: ${folder}/<tenant>/tenant.json`);
     const tenants = documents.size === 1 ? '1 tenant' : `${documents.size} tenants`;
-    console.log(`${folder}: ${all.length} files of ${tenants} are right`);
+    console.log(`${folder}: ${allDocuments.length} files of ${tenants} are right`);
   } else {
-    const ofFiles = faults.filter(({ file }) => file !== '');
-    for (const fault of ofFiles) console.error(describeFault(fault));
+    const fileFaults = faults.filter(({ file }) => file !== '');
+    for (const fault of fileFaults) console.error(describeFault(fault));
     for (const { file, message } of faults) if (file === '') console.error(`${folder}: ${message}`);
-    const count = ofFiles.length === 1 ? '1 fault' : `${ofFiles.length} faults`;
-    if (ofFiles.length > 0) console.error(`${folder}: ${count}; nothing of it would be imported`);
+    const count = fileFaults.length === 1 ? '1 fault' : `${fileFaults.length} faults`;
+    if (fileFaults.length > 0) console.error(`${folder}: ${count}; nothing of it would be imported`);
     process.exitCode = 1;
   }
 } catch (error) {

@@ -7,30 +7,30 @@ import { commandLine, endWithUsage } from './command-line.ts';
 import { openStored } from './open-stored.ts';
 
 /**
- * `npm run config:export -- <tenant> <folder> [--force]`: writes a tenant as files that the import takes, with the
+ * `npm run config:export -- <tenant> <folder> [--force]`: writes a tenant as files that the import accepts. The command uses the
  * settings of the service, which may run meanwhile. The database is only read.
  */
 const USAGE = 'npm run config:export -- <tenant> <folder> [--force]';
 
 const SECRETS_FILE = 'secrets.env.example';
 
-/** What was there already stands in the way. */
-class FolderNotEmpty extends Error {}
+/** The target folder contains files already. */
+class FolderNotEmptyError extends Error {}
 
 const { values, positionals } = commandLine(USAGE, {
   allowPositionals: true,
   options: { force: { type: 'boolean', default: false } },
 });
-const [tenant, folder, ...others] = positionals;
+const [tenant, folder, ...furtherArguments] = positionals;
 if (tenant === undefined || folder === undefined) endWithUsage(USAGE, 'give a tenant and a folder');
-if (others.length > 0) endWithUsage(USAGE, 'only one tenant is exported, into one folder');
+if (furtherArguments.length > 0) endWithUsage(USAGE, 'only one tenant is exported, into one folder');
 try {
   const { store } = await openStored(process.env);
   try {
     const exported = await new ExportTenant({ store }).execute(tenant as TenantId);
-    const { written, left } = writeExport(folder, tenant, exported, values.force);
-    for (const path of written) console.log(join(folder, tenant, path));
-    for (const path of left) console.error(`${join(folder, tenant, path)} was there before and is not of this tenant now`);
+    const { writtenPaths, leftPaths } = writeExport(folder, tenant, exported, values.force);
+    for (const path of writtenPaths) console.log(join(folder, tenant, path));
+    for (const path of leftPaths) console.error(`${join(folder, tenant, path)} was there before and is not of this tenant now`);
   } finally {
     await store.close();
   }
@@ -43,19 +43,19 @@ try {
 
 /**
  * Writes `<folder>/<tenant>/…`.
- * @param force whether files that are there are overwritten. None is removed.
- * @returns paths of the files, and of those that were there before and are none of them.
- * @throws FolderNotEmpty
+ * @param force overwrites files that are present. No file is removed.
+ * @returns the paths of the written files, and of the earlier files that were not written.
+ * @throws FolderNotEmptyError
  */
 function writeExport(
   folder: string,
   tenant: string,
   { files, secrets }: ExportedTenant,
   force: boolean,
-): { readonly written: readonly string[]; readonly left: readonly string[] } {
+): { readonly writtenPaths: readonly string[]; readonly leftPaths: readonly string[] } {
   const target = join(folder, tenant);
-  const before = existsSync(target) ? filesIn(target) : [];
-  if (before.length > 0 && !force) throw new FolderNotEmpty(`${target} is not empty; --force overwrites what is there`);
+  const earlierPaths = existsSync(target) ? filesIn(target) : [];
+  if (earlierPaths.length > 0 && !force) throw new FolderNotEmptyError(`${target} is not empty; --force overwrites what is there`);
   const texts = [
     ...files.map(({ path, document }) => ({ path, text: `${JSON.stringify(document, null, 2)}\n` })),
     { path: SECRETS_FILE, text: secretsExample(tenant, secrets) },
@@ -65,11 +65,11 @@ function writeExport(
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
   }
-  const written = texts.map(({ path }) => path);
-  return { written, left: before.filter((path) => !written.includes(path)) };
+  const writtenPaths = texts.map(({ path }) => path);
+  return { writtenPaths, leftPaths: earlierPaths.filter((path) => !writtenPaths.includes(path)) };
 }
 
-/** A file for the values, without any. */
+/** @returns the text of a file that lists the variables without values. */
 function secretsExample(tenant: string, secrets: readonly ExportedSecret[]): string {
   const lines = secrets.flatMap(({ name, path, member }) => [`# ${tenant}/${path}: ${member}`, `${name}=`]);
   return [`# Variables that the files of the tenant ${tenant} name. No value is exported.`, ...lines, ''].join('\n');

@@ -4,9 +4,9 @@ import type { Finding, Outcome } from '../doctor/finding.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 
 /**
- * `npm run doctor -- [--json] [--strict] [--offline] [--backup <file or folder>]…`: looks at everything that an operator can get
- * wrong, with the settings of the service, which may run meanwhile and should for its address to be looked at. It only
- * reads. Ends with 0 when there is no fault, 2 when there is one; with `--strict` with 1 when there is a warning.
+ * `npm run doctor -- [--json] [--strict] [--offline] [--backup <file or folder>]…`: checks what an operator can configure wrongly, with
+ * the settings of the service. The service may run meanwhile, and has to run for the check of its address. The command only reads. It
+ * ends with 0 when there is no fault, with 2 when there is a fault, and with `--strict` with 1 when there is a warning.
  */
 const USAGE = 'npm run doctor -- [--json] [--strict] [--offline] [--backup <file or folder>]…';
 const SIGNS: Readonly<Record<Outcome, string>> = { ok: 'ok     ', warning: 'WARNING', fault: 'FAULT  ' };

@@ -4,7 +4,7 @@ import { X509Authority } from '../../adapters/crypto/x509-authority.ts';
 import { SystemClock } from '../../adapters/system/clock.ts';
 import { PinoLog } from '../../adapters/system/pino-log.ts';
 import { NodeRandom } from '../../adapters/system/random.ts';
-import { type Moved, MoveKeyChains } from '../../application/keys/move-key-chains.ts';
+import { type MovedKeyChain, MoveKeyChains } from '../../application/keys/move-key-chains.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -14,28 +14,29 @@ import { commandLine, endWithUsage } from './command-line.ts';
 import { openStored } from './open-stored.ts';
 
 /**
- * `npm run kms:migrate -- <tenant> <provider>`: moves all keys of a tenant to another key provider, with the settings of the service, which
- * goes on meanwhile. It may be broken off and started again. Ends with 0 when all have moved, 1 when something stays where it was.
+ * `npm run kms:migrate -- <tenant> <provider>`: moves all keys of a tenant to another key provider, with the settings of the service,
+ * which may run meanwhile. The command can be interrupted and started again. It ends with 0 when all keys have moved, and with 1 when a
+ * key remains at its provider.
  */
 const USAGE = 'npm run kms:migrate -- <tenant> <provider>';
 
 const { positionals } = commandLine(USAGE, { allowPositionals: true });
-const [tenant, provider, ...others] = positionals;
+const [tenant, provider, ...furtherArguments] = positionals;
 if (tenant === undefined || provider === undefined) endWithUsage(USAGE, 'give a tenant and a provider');
-if (others.length > 0) endWithUsage(USAGE, 'only one tenant moves to one provider');
+if (furtherArguments.length > 0) endWithUsage(USAGE, 'only one tenant moves to one provider');
 try {
   process.exitCode = (await migrate(tenant as TenantId, provider)) ? 0 : 1;
 } catch (error) {
   const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
   const reason = error instanceof Error ? error.message : String(error);
-  // What was asked for wrongly has to be corrected first; anything else may go better the next time.
-  const isWrong = error instanceof Failure && error.code !== 'unavailable' && error.code !== 'conflict';
-  const advice = isWrong ? '' : '. Run this again to go on';
+  // An invalid argument has to be corrected first; after any other failure the command can be repeated.
+  const isInvalid = error instanceof Failure && error.code !== 'unavailable' && error.code !== 'conflict';
+  const advice = isInvalid ? '' : '. Run this again to go on';
   console.error(`the keys of ${tenant} have not all moved: ${reason.replace(/\.$/, '')}${cause}${advice}.`);
   process.exitCode = 1;
 }
 
-/** @returns whether everything is at the provider now. */
+/** @returns true when all keys are at the provider now. */
 async function migrate(tenantId: TenantId, to: string): Promise<boolean> {
   const { store, cipher, settings } = await openStored(process.env, { withKeys: true });
   try {
@@ -45,7 +46,7 @@ async function migrate(tenantId: TenantId, to: string): Promise<boolean> {
     try {
       const { kms } = keyStores;
       await kms.assertReachable(to);
-      const moving = new MoveKeyChains({
+      const moveKeyChains = new MoveKeyChains({
         store,
         kms,
         clock: new SystemClock(),
@@ -54,15 +55,15 @@ async function migrate(tenantId: TenantId, to: string): Promise<boolean> {
         log,
       });
       const host = new URL(settings.PUBLIC_URL).hostname;
-      const staying: Moved[] = [];
-      let moved = 0;
-      for await (const each of moving.execute(tenantId, to, (chain) => assertHost(chain, host))) {
+      const remaining: MovedKeyChain[] = [];
+      let movedCount = 0;
+      for await (const each of moveKeyChains.execute(tenantId, to, (chain) => assertHost(chain, host))) {
         console.log(describe(each, to));
-        if (each.leaf === 'stays' || each.authority === 'stays') staying.push(each);
-        else moved++;
+        if (each.leaf === 'stays' || each.authority === 'stays') remaining.push(each);
+        else movedCount++;
       }
-      console.error(`${moved} key chains are at ${to}${staying.length === 0 ? '' : `, ${staying.length} are not wholly`}`);
-      return staying.length === 0;
+      console.error(`${movedCount} key chains are at ${to}${remaining.length === 0 ? '' : `, ${remaining.length} are not wholly`}`);
+      return remaining.length === 0;
     } finally {
       await keyStores.close();
       log.close();
@@ -72,7 +73,7 @@ async function migrate(tenantId: TenantId, to: string): Promise<boolean> {
   }
 }
 
-/** A new certificate names the host of PUBLIC_URL: run without it, the command would certify another one. */
+/** A new certificate names the host of PUBLIC_URL: without that setting the command would certify another host. */
 function assertHost({ id, root, active }: KeyChain, host: string): void {
   const [leaf] = active.certificates;
   if (root === undefined || leaf === undefined) return;
@@ -84,7 +85,7 @@ function assertHost({ id, root, active }: KeyChain, host: string): void {
   );
 }
 
-function describe({ id, leaf, authority, reason }: Moved, to: string): string {
+function describe({ id, leaf, authority, reason }: MovedKeyChain, to: string): string {
   const key = { moved: `has a new key at ${to}`, there: `is at ${to}`, stays: 'stays where it is' }[leaf];
   const above = {
     moved: '; the key of its authority was taken over',

@@ -4,16 +4,16 @@ import {
   dialectOf,
   grantToService,
   openDatabase,
-  placeOf,
+  urlWithoutCredentials,
 } from '../../adapters/persistence/opening/database.ts';
 import { databaseUrl } from '../../config/setting-values.ts';
-import { keptEnvironment } from '../start/first-start.ts';
+import { environmentWithSecrets } from '../start/first-start.ts';
 import { currentRelease } from '../wiring/release.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 
 /**
- * `npx vidimus migrate`: creates the tables, or brings those of an earlier release up to date, and ends. It connects by
- * DATABASE_MIGRATION_URL if that is set, otherwise by DATABASE_URL. Ends with 0 when the schema is up to date, 1 otherwise.
+ * `npx vidimus migrate`: creates the tables, or updates those of an earlier release, and ends. It connects with DATABASE_MIGRATION_URL if
+ * that is set, and otherwise with DATABASE_URL. It ends with 0 when the schema is up to date, and with 1 otherwise.
  */
 const USAGE = 'npx vidimus migrate [--grant-to <user>]';
 const ABOUT =
@@ -31,7 +31,7 @@ try {
 }
 
 async function migrate(user: string | undefined): Promise<void> {
-  const environment = keptEnvironment(process.env);
+  const environment = environmentWithSecrets(process.env);
   const name = environment['DATABASE_MIGRATION_URL']?.trim() ? 'DATABASE_MIGRATION_URL' : 'DATABASE_URL';
   const folder = environment['DATA_FOLDER']?.trim() || './data';
   const addressAt = (setting: string) => {
@@ -43,46 +43,46 @@ async function migrate(user: string | undefined): Promise<void> {
   if (name === 'DATABASE_MIGRATION_URL' && environment['DATABASE_URL']?.trim()) await assertSameDatabase(url, addressAt('DATABASE_URL'));
   if (user !== undefined && dialectOf(url) !== 'postgres') throw new Error('--grant-to is for PostgreSQL; a SQLite file has no users');
   const database = await openDatabase({ url, poolSize: 2 }).catch((error: Error) => {
-    // The store names the setting of the service.
+    // The message of the store names the setting of the service.
     throw new Error(error.message.replace(/^DATABASE_URL:/, `${name}:`), { cause: error });
   });
   await database.close();
-  console.log(`${placeOf(url)} has the tables of release ${currentRelease().version}`);
+  console.log(`${urlWithoutCredentials(url)} has the tables of release ${currentRelease().version}`);
   if (user === undefined) return;
   await grantToService(url, user);
   console.log(`"${user}" may run the service with MIGRATE=off`);
 }
 
 /**
- * Both addresses lead to one database, by whatever host, port or pooler. An address that does not answer is not compared: that of the
- * migration is reported when it is opened, and that of the service may be for another network.
+ * Checks that both addresses lead to one database, through any host, port or pooler. An address that does not answer is not compared: a
+ * failure of the migration address is reported when it is opened, and the address of the service may belong to another network.
  * @throws Error that names both databases.
  */
 async function assertSameDatabase(migrated: string, served: string): Promise<void> {
   if (migrated === served) return;
-  const places = `DATABASE_MIGRATION_URL (${placeOf(migrated)}) and DATABASE_URL (${placeOf(served)})`;
+  const bothSettings = `DATABASE_MIGRATION_URL (${urlWithoutCredentials(migrated)}) and DATABASE_URL (${urlWithoutCredentials(served)})`;
   const fix = 'Both have to name the database of the service.';
-  if (dialectOf(migrated) !== dialectOf(served)) throw new Error(`${places} name databases of different kinds. ${fix}`);
-  const ofMigration = await databaseIdentity(migrated).catch(() => undefined);
-  if (ofMigration === undefined) return;
+  if (dialectOf(migrated) !== dialectOf(served)) throw new Error(`${bothSettings} name databases of different kinds. ${fix}`);
+  const migrationDatabase = await databaseIdentity(migrated).catch(() => undefined);
+  if (migrationDatabase === undefined) return;
   try {
-    const ofService = await databaseIdentity(served);
+    const servedDatabase = await databaseIdentity(served);
     const isOther = (member: keyof DatabaseIdentity) =>
-      ofMigration[member] !== null && ofService[member] !== null && ofMigration[member] !== ofService[member];
+      migrationDatabase[member] !== null && servedDatabase[member] !== null && migrationDatabase[member] !== servedDatabase[member];
     if (isOther('name') || isOther('server')) {
       const names =
-        ofMigration.name === ofService.name
-          ? `both are called "${ofService.name}", on different servers`
-          : `"${ofMigration.name}" and "${ofService.name}"`;
-      throw new OtherDatabaseError(`${places} name different databases: ${names}. ${fix}`);
+        migrationDatabase.name === servedDatabase.name
+          ? `both are called "${servedDatabase.name}", on different servers`
+          : `"${migrationDatabase.name}" and "${servedDatabase.name}"`;
+      throw new OtherDatabaseError(`${bothSettings} name different databases: ${names}. ${fix}`);
     }
     if (isOther('schema'))
       throw new OtherDatabaseError(
-        `${places} use different schemas: "${ofMigration.schema}" and "${ofService.schema}". ` +
+        `${bothSettings} use different schemas: "${migrationDatabase.schema}" and "${servedDatabase.schema}". ` +
           'Set the same search_path for both users (alter role … in database … set search_path).',
       );
   } catch (error) {
     if (error instanceof OtherDatabaseError) throw error;
-    console.error(`warning: ${places} were not compared: ${(error as Error).message}`);
+    console.error(`warning: ${bothSettings} were not compared: ${(error as Error).message}`);
   }
 }

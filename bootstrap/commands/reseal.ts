@@ -1,22 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Maintenance, ResealPlace } from '../../application/ports/maintenance.ts';
+import type { Maintenance, ResealCursor } from '../../application/ports/maintenance.ts';
 import { SEALING_NOTE_MS } from '../start/sealing-note.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 import { openStored } from './open-stored.ts';
 
 /**
- * `npm run reseal`: seals everything under the first master secret that is sealed under a later one of the list, in small
- * steps and beside the running service. It may be broken off and started again. Afterwards the former secrets can be
- * dropped. Ends with 0 when nothing is left, 1 otherwise.
+ * `npm run reseal`: seals all data under the first master secret that are sealed under a later secret of the list. It works in small
+ * steps while the service runs. The command can be interrupted and started again. Afterwards the former secrets can be removed. It ends
+ * with 0 when no such data are left, and with 1 otherwise.
  */
 const USAGE = 'npm run reseal';
 const BATCH = 200;
-/** Processes that have not been restarted yet go on to seal under a former secret; they are looked for once more. */
+/** A process that has not been restarted still seals under a former secret; the command then looks again. */
 const LOOK_AGAIN_MS = 2_000;
 const MAX_PASSES = 20;
-/** Every process has said by then that it seals under another secret. */
-const OBJECTIONS_MS = 2 * SEALING_NOTE_MS;
-const TELL_EVERY_MS = 2_000;
+/** Within this time every process has noted the secret under which it seals. */
+const SEALING_NOTES_MS = 2 * SEALING_NOTE_MS;
+const PROGRESS_EVERY_MS = 2_000;
 
 const { positionals } = commandLine(USAGE, { allowPositionals: true });
 if (positionals.length > 0) endWithUsage(USAGE, 'it takes no arguments');
@@ -39,11 +39,11 @@ async function reseal(): Promise<boolean> {
     }
     const { maintenance } = store;
     for (let pass = 0; pass < MAX_PASSES; pass++) {
-      const pending = await maintenance.pendingReseals();
-      const done = await passOver(maintenance, pending);
-      if (pending === 0 && done === 0) {
+      const pendingCount = await maintenance.pendingReseals();
+      const doneCount = await resealPass(maintenance, pendingCount);
+      if (pendingCount === 0 && doneCount === 0) {
         await maintenance.endReseal(await maintenance.time());
-        await pause(OBJECTIONS_MS);
+        await pause(SEALING_NOTES_MS);
         const resealed = await maintenance.resealedKeys();
         if (!cipher.keyIds.slice(1).every((id) => resealed.includes(id))) break;
         console.log(
@@ -64,28 +64,28 @@ async function reseal(): Promise<boolean> {
   }
 }
 
-/** @returns how many texts were sealed anew. */
-async function passOver(maintenance: Maintenance, pending: number): Promise<number> {
-  let place: ResealPlace | undefined;
+/** @returns the number of sealed texts. */
+async function resealPass(maintenance: Maintenance, pending: number): Promise<number> {
+  let cursor: ResealCursor | undefined;
   let done = 0;
-  let told = Date.now();
+  let printedAt = Date.now();
   do {
-    const step = await maintenance.reseal(BATCH, place);
+    const step = await maintenance.reseal(BATCH, cursor);
     done += step.done;
-    place = step.place;
-    if (Date.now() - told > TELL_EVERY_MS) {
+    cursor = step.nextCursor;
+    if (Date.now() - printedAt > PROGRESS_EVERY_MS) {
       console.error(progressOf(done, pending));
-      told = Date.now();
+      printedAt = Date.now();
     }
-  } while (place !== undefined);
+  } while (cursor !== undefined);
   if (done > 0) console.error(progressOf(done, pending));
   return done;
 }
 
 /**
- * What `npm run reseal` tells of a pass. More than were counted may turn up: a service writes beside it, and what stands within a
- * row is not counted.
- * @param pending how many were counted when the pass began.
+ * Describes the progress of a pass. More texts than were counted can be found: the service writes meanwhile, and texts within a row are
+ * not counted.
+ * @param pending the number of texts that were counted when the pass began.
  */
 export function progressOf(done: number, pending: number): string {
   return done > pending ? `${done} sealed anew` : `${done} of ${pending} sealed anew`;

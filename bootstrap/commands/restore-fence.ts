@@ -1,14 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
-import { placeOf } from '../../adapters/persistence/opening/database.ts';
+import { urlWithoutCredentials } from '../../adapters/persistence/opening/database.ts';
 import { fence } from '../../application/rewinds/fence.ts';
 import { witnessOf } from '../wiring/rewind-watch.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 import { openStored } from './open-stored.ts';
 
 /**
- * `npm run restore:fence -- [--force] [--lost-releases <n>]`: after a database was put back, ends all that counts once and was
- * handed out before, so that the service can go on with it. It can be broken off and started again. Ends with 0 when it is
- * done, 1 when it is not, 3 when nothing says that the database went back.
+ * `npm run restore:fence -- [--force] [--lost-releases <n>]`: invalidates all single-use values that were issued before a database was
+ * restored, so that the service can continue with it. The command can be interrupted and started again. It ends with 0 when it is done,
+ * with 1 when it failed, and with 3 when there is no sign that the database was restored.
  */
 const USAGE = 'npm run restore:fence -- [--force] [--lost-releases <n>]';
 const ABOUT = `After a database was put back, ends all that counts once and was handed out before; see docs/backup-and-restore.md.
@@ -19,8 +19,9 @@ Ends with 0 when it is done, 1 when it is not, and 3 when there was nothing to d
 const NOTHING_TO_DO = 3;
 
 const { values } = commandLine(USAGE, { options: { force: { type: 'boolean' }, 'lost-releases': { type: 'string' } } }, ABOUT);
-const { force = false, 'lost-releases': stated } = values;
-if (stated !== undefined && !/^\d{1,9}$/.test(stated)) endWithUsage(USAGE, `--lost-releases ${stated}: is no number`);
+const { force = false, 'lost-releases': statedReleases } = values;
+if (statedReleases !== undefined && !/^\d{1,9}$/.test(statedReleases))
+  endWithUsage(USAGE, `--lost-releases ${statedReleases}: is no number`);
 try {
   process.exitCode = (await run()) ? 0 : NOTHING_TO_DO;
 } catch (error) {
@@ -35,10 +36,10 @@ async function run(): Promise<boolean> {
     const isDone = await fence(
       { store, terms, fencing, witness: witnessOf(settings), pause: setTimeout },
       {
-        address: placeOf(settings.DATABASE_URL),
+        address: urlWithoutCredentials(settings.DATABASE_URL),
         isForced: force,
-        ...(stated !== undefined && { lostReleases: Number(stated) }),
-        tell: (line) => console.error(line),
+        ...(statedReleases !== undefined && { lostReleases: Number(statedReleases) }),
+        report: (line) => console.error(line),
       },
     );
     if (isDone) console.log('Nothing that was handed out before counts any more. The service can be started.');

@@ -1,14 +1,14 @@
 /**
- * Starts the service with the options that it is operated with, in plain JavaScript: `npm start`, `npx vidimus start`, the image,
- * Compose, the chart and the systemd unit all start it here.
+ * Starts the service with its operating options, in plain JavaScript: `npm start`, `npx vidimus start`, the image, Compose, the chart
+ * and the systemd unit nodeArgs use this file.
  */
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 
 export const START_OPTIONS = {
-  // Memory for a password hash goes back to the system when the hash is done, whichever thread made it.
+  // The memory of a password hash is returned to the system when the hash is done, in any thread.
   environment: { MALLOC_MMAP_THRESHOLD_: '1048576', MALLOC_ARENA_MAX: '2' },
-  // A young generation that requests fit into: a larger one saves nothing more, and takes memory.
+  // Requests fit into a young generation of this size; a larger one would only use more memory.
   nodeOptions: ['--max-semi-space-size=8'],
 };
 
@@ -16,21 +16,21 @@ const ENV_FILE = '--env-file=';
 const FORWARDED_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 
 /**
- * The service takes the place of this process, so that signals reach it and no memory is spent on a launcher. Where a process cannot be
- * replaced, as on Windows, it is a child.
- * @param args `--env-file=<file>` is for Node, which reads the file for the service alone: a list of processes does not show its secrets.
+ * The service replaces this process, so that signals reach it and no launcher uses memory. Where a process cannot be replaced, such as on
+ * Windows, the service is a child process.
+ * @param args `--env-file=<file>` is passed to Node, which reads the file: a list of processes does not show its secrets.
  */
 export function startService(node, program, args, environment = {}) {
   const files = args.filter((arg) => arg.startsWith(ENV_FILE));
-  const rest = args.filter((arg) => !files.includes(arg));
+  const serviceArgs = args.filter((arg) => !files.includes(arg));
   for (const file of files.map((arg) => arg.slice(ENV_FILE.length))) assertReadable(file);
-  const all = [...START_OPTIONS.nodeOptions, ...files, program, ...rest];
+  const nodeArgs = [...START_OPTIONS.nodeOptions, ...files, program, ...serviceArgs];
   const env = { ...START_OPTIONS.environment, ...process.env, ...environment };
-  if (process.platform === 'win32' || process.execve === undefined) runAsChild(node, all, env);
+  if (process.platform === 'win32' || process.execve === undefined) runAsChild(node, nodeArgs, env);
   else process.execve(node, [node, ...all], env);
 }
 
-/** Node names neither the option nor what to do. */
+/** Node itself would report neither the option nor the remedy. */
 function assertReadable(file) {
   try {
     accessSync(file, constants.R_OK);
@@ -40,7 +40,7 @@ function assertReadable(file) {
   }
 }
 
-/** Passes signals to the child, and ends when it has ended, with its exit code. */
+/** Passes signals to the child, and ends after it with its exit code. */
 export function runAsChild(node, args, env) {
   const child = spawn(node, args, { stdio: 'inherit', env });
   for (const signal of FORWARDED_SIGNALS)

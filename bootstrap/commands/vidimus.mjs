@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 /**
- * `npx vidimus <command>`, in plain JavaScript: it starts the command on the Node that came with the packages where the
- * one that runs this is older.
+ * `npx vidimus <command>`, in plain JavaScript: when the running Node is too old, it starts the command on the Node from the packages.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runAsChild, startService } from './start-service.mjs';
 
-/** Of each what it runs, how it is called, and what it is for. `hasHelp`: it says more of itself. `isService`: it takes the place of this process. */
+/** The commands. `hasHelp`: the command prints its own help. `isService`: the command replaces this process. */
 const COMMANDS = {
   demo: {
     script: 'test/demo/demo',
@@ -88,13 +87,13 @@ const COMMANDS = {
 };
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const given = process.argv.slice(2);
-const { command, rest } = find(apart(given));
+const { command, rest } = find(splitName(given));
 if (command === undefined) endWith(isHelp(given[0]) ? 0 : 2, given);
 if (command.script === undefined) endWith(isHelp(rest[0]) ? 0 : 2, given, Object.values(command));
 if (rest.some(isHelp) && command.hasHelp !== true) endWith(0, [], [command]);
 run(command, rest);
 
-/** @returns the command, or the table of those that its first word leaves open. */
+/** @returns the command, or the table of the commands that begin with its first word. */
 function find([name = '', ...rest]) {
   if (name === '--version') {
     console.log(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
@@ -106,8 +105,8 @@ function find([name = '', ...rest]) {
   return Object.hasOwn(command, second) ? { command: command[second], rest: further } : { command, rest };
 }
 
-/** The scripts of a clone have colons in their names; whoever types one here means the same. */
-function apart([name = '', ...rest]) {
+/** @returns the words of a command whose name was typed with a colon, like the scripts of a clone. */
+function splitName([name = '', ...rest]) {
   const [first, second] = name.split(':', 2);
   const commands = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : {};
   return second !== undefined && commands.script === undefined && Object.hasOwn(commands, second)
@@ -115,8 +114,8 @@ function apart([name = '', ...rest]) {
     : [name, ...rest];
 }
 
-/** @returns the commands that a few slips of the hand make of what was typed, the nearest first. */
-function nearTo(words) {
+/** @returns the commands that differ from the typed words by a few characters, the nearest first. */
+function similarCommands(words) {
   const named = Object.entries(COMMANDS).flatMap(([name, command]) =>
     command.script ? [name] : Object.keys(command).map((second) => `${name} ${second}`),
   );
@@ -131,7 +130,7 @@ function nearTo(words) {
     .map(({ name }) => name);
 }
 
-/** Levenshtein distance. */
+/** @returns the Levenshtein distance. */
 function slips(one, other) {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let at = 1; at <= one.length; at++) {
@@ -147,14 +146,14 @@ function isHelp(word) {
   return word === '--help' || word === '-h' || word === 'help';
 }
 
-/** Help that was asked for goes where a pager reads it. */
+/** Requested help is written to standard output, so that a pager can read it. */
 function endWith(code, given, commands = Object.values(COMMANDS).flatMap((each) => (each.script ? [each] : Object.values(each)))) {
   const say = code === 0 ? console.log : console.error;
   const unknown = given.find((word) => !word.startsWith('-'));
   if (code !== 0 && unknown !== undefined) {
     say(`npx vidimus ${given.join(' ')}: there is no such command`);
-    const [meant] = nearTo(given);
-    if (meant !== undefined) say(`did you mean "npx vidimus ${meant}"?`);
+    const [suggestion] = similarCommands(given);
+    if (suggestion !== undefined) say(`did you mean "npx vidimus ${suggestion}"?`);
   }
   if (commands.length === 1) say(`usage: npx vidimus ${commands[0].usage}\n${commands[0].about}`);
   else {
@@ -177,7 +176,7 @@ function run({ script, usage, isService }, args) {
   else runAsChild(findNode(), [program, ...args], { ...process.env, ...environment });
 }
 
-/** Our own Node when it is new enough, else the one among the packages. */
+/** @returns the running Node when it is new enough, otherwise the Node from the packages. */
 function findNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > 24 || (major === 24 && minor >= 7)) return process.execPath;

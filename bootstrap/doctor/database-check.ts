@@ -1,24 +1,24 @@
 import { existsSync } from 'node:fs';
-import { DatabaseNotReady, openDatabase, placeOf } from '../../adapters/persistence/opening/database.ts';
-import type { Database } from '../../adapters/persistence/opening/opened.ts';
+import { DatabaseNotReady, openDatabase, urlWithoutCredentials } from '../../adapters/persistence/opening/database.ts';
+import type { Database } from '../../adapters/persistence/opening/open-driver.ts';
 import type { Settings } from '../../config/settings.ts';
-import { isHere } from './defaults-check.ts';
+import { isLocalHost } from './defaults-check.ts';
 import { type Finding, fault, ok, warning } from './finding.ts';
 
 const CHECK = 'database';
-/** What the tests run on, and the one that follows. */
-const OLDEST = 15;
+/** The tests run on this version and on the next one. */
+const OLDEST_VERSION = 15;
 const TOLERATED_MS = 60_000;
-/** Of each process beside its pool: events, migrations, an administrator. */
+/** Each process needs these connections besides its pool: for events, migrations and an administrator. */
 const SPARE_CONNECTIONS = 5;
 
 export type DatabaseState = {
   readonly findings: readonly Finding[];
-  /** Whether it is there and has the tables of this release, so that what is stored can be looked at. */
+  /** True when the database is reachable and has the tables of this release, so that its content can be checked. */
   readonly isUsable: boolean;
 };
 
-/** The database and what its user may do there. Nothing is made or changed. */
+/** Checks the database and the rights of its user. Nothing is created or changed. */
 export async function checkDatabase(settings: Settings, { isStarted }: { readonly isStarted: boolean }): Promise<DatabaseState> {
   const { DATABASE_URL: url, DATABASE_TIMEOUT: timeoutSeconds } = settings;
   const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined;
@@ -33,33 +33,41 @@ export async function checkDatabase(settings: Settings, { isStarted }: { readonl
   const findings: Finding[] = [];
   try {
     const onConnected = async (database: Database) => {
-      const looked = database.dialect === 'postgres' ? ofPostgres(database, settings) : ofSqlite(database);
-      findings.push(...(await looked), ...(await ofTime(database)));
+      const dialectFindings = database.dialect === 'postgres' ? postgresFindings(database, settings) : sqliteFindings(database);
+      findings.push(...(await dialectFindings), ...(await clockFindings(database)));
     };
     const database = await openDatabase({ url, poolSize: 2, timeoutSeconds, migrates: false, onConnected });
     await database.close();
   } catch (error) {
-    findings.push(ofFailure(error, url));
+    findings.push(failureFinding(error, url));
     return { findings, isUsable: false };
   }
   return { findings, isUsable: !findings.some(({ outcome }) => outcome === 'fault') };
 }
 
-function ofFailure(error: unknown, url: string): Finding {
+function failureFinding(error: unknown, url: string): Finding {
   if (!(error instanceof DatabaseNotReady)) {
     const message = error instanceof Error ? error.message : String(error);
     return fault(CHECK, message, 'see the setting DATABASE_URL in docs/settings.md');
   }
   return error.state === 'empty'
-    ? warning(CHECK, `${placeOf(url)} is empty`, 'check that DATABASE_URL names the right database; the first start creates the tables')
-    : warning(CHECK, `${placeOf(url)} is of an older release`, 'make a backup, then start the service; see docs/upgrading.md');
+    ? warning(
+        CHECK,
+        `${urlWithoutCredentials(url)} is empty`,
+        'check that DATABASE_URL names the right database; the first start creates the tables',
+      )
+    : warning(
+        CHECK,
+        `${urlWithoutCredentials(url)} is of an older release`,
+        'make a backup, then start the service; see docs/upgrading.md',
+      );
 }
 
-type Answer = Readonly<Record<string, unknown>>;
+type Row = Readonly<Record<string, unknown>>;
 
-async function one(database: Database, text: string): Promise<Answer> {
+async function firstRow(database: Database, text: string): Promise<Row> {
   const [row = {}] = await database.all(text);
-  return row as Answer;
+  return row as Row;
 }
 
 const RIGHTS = `select has_schema_privilege(current_schema(), 'CREATE') as creates,
@@ -75,31 +83,31 @@ const RIGHTS = `select has_schema_privilege(current_schema(), 'CREATE') as creat
   (select count(*)::int from pg_proc where pronamespace = to_regnamespace(current_schema())
     and not has_function_privilege(oid, 'EXECUTE')) as closed_functions`;
 
-async function ofPostgres(database: Database, { DATABASE_URL, DATABASE_POOL }: Settings): Promise<Finding[]> {
-  const found = await one(database, RIGHTS);
-  const place = placeOf(DATABASE_URL);
+async function postgresFindings(database: Database, { DATABASE_URL, DATABASE_POOL }: Settings): Promise<Finding[]> {
+  const rights = await firstRow(database, RIGHTS);
+  const address = urlWithoutCredentials(DATABASE_URL);
   const findings: Finding[] = [];
-  const version = Math.floor(Number(found['version']) / 10_000);
-  if (version < OLDEST)
+  const version = Math.floor(Number(rights['version']) / 10_000);
+  if (version < OLDEST_VERSION)
     findings.push(
-      warning(CHECK, `${place} is PostgreSQL ${String(found['named'])}, which nothing was tested on`, `use ${OLDEST} or newer`),
+      warning(CHECK, `${address} is PostgreSQL ${String(rights['named'])}, which nothing was tested on`, `use ${OLDEST_VERSION} or newer`),
     );
-  if (found['standby'] === true || found['read_only'] === 'on')
-    findings.push(fault(CHECK, `${place} takes no writes`, 'name the primary in DATABASE_URL'));
-  const may = (message: string) =>
+  if (rights['standby'] === true || rights['read_only'] === 'on')
+    findings.push(fault(CHECK, `${address} takes no writes`, 'name the primary in DATABASE_URL'));
+  const addFault = (message: string) =>
     findings.push(fault(CHECK, message, 'let the user own the tables of the service: alter table … owner to …'));
-  if (found['creates'] !== true) may('the user may make no tables and functions in its schema, which upgrades do');
-  if (Number(found['closed_tables']) > 0) may(`the user may not read and write ${String(found['closed_tables'])} tables`);
-  if (Number(found['closed_functions']) > 0) may(`the user may not call ${String(found['closed_functions'])} functions`);
-  if (Number(found['foreign_tables']) > 0 && findings.length === 0)
+  if (rights['creates'] !== true) addFault('the user may make no tables and functions in its schema, which upgrades do');
+  if (Number(rights['closed_tables']) > 0) addFault(`the user may not read and write ${String(rights['closed_tables'])} tables`);
+  if (Number(rights['closed_functions']) > 0) addFault(`the user may not call ${String(rights['closed_functions'])} functions`);
+  if (Number(rights['foreign_tables']) > 0 && findings.length === 0)
     findings.push(
       warning(
         CHECK,
-        `${String(found['foreign_tables'])} tables belong to another user`,
+        `${String(rights['foreign_tables'])} tables belong to another user`,
         'let the user of DATABASE_URL own them, since upgrades change them: alter table … owner to …, or reassign owned by … to …',
       ),
     );
-  const connections = Number(found['connections']);
+  const connections = Number(rights['connections']);
   if (connections < DATABASE_POOL + SPARE_CONNECTIONS)
     findings.push(
       warning(
@@ -108,17 +116,17 @@ async function ofPostgres(database: Database, { DATABASE_URL, DATABASE_POOL }: S
         'lower DATABASE_POOL, or raise max_connections of PostgreSQL',
       ),
     );
-  // Where it was demanded and is not there, no connection comes about.
-  if (found['tls'] !== true && !isHere(decodeURIComponent(new URL(DATABASE_URL).hostname)))
-    findings.push(warning(CHECK, `the connection to ${place} is not encrypted`, 'add ?sslmode=verify-full to DATABASE_URL'));
+  // When TLS is demanded and not available, no connection is made.
+  if (rights['tls'] !== true && !isLocalHost(decodeURIComponent(new URL(DATABASE_URL).hostname)))
+    findings.push(warning(CHECK, `the connection to ${address} is not encrypted`, 'add ?sslmode=verify-full to DATABASE_URL'));
   return findings.length > 0
     ? findings
-    : [ok(CHECK, `${place} is PostgreSQL ${String(found['named'])}, and takes what the service writes`)];
+    : [ok(CHECK, `${address} is PostgreSQL ${String(rights['named'])}, and takes what the service writes`)];
 }
 
-async function ofSqlite(database: Database): Promise<Finding[]> {
-  const { version } = await one(database, 'select sqlite_version() as version');
-  const { mode } = await one(database, 'select journal_mode as mode from pragma_journal_mode');
+async function sqliteFindings(database: Database): Promise<Finding[]> {
+  const { version } = await firstRow(database, 'select sqlite_version() as version');
+  const { mode } = await firstRow(database, 'select journal_mode as mode from pragma_journal_mode');
   return mode === 'wal'
     ? [ok(CHECK, `SQLite ${String(version)}`)]
     : [
@@ -135,20 +143,20 @@ const NOW = {
   sqlite: "select (julianday('now') - 2440587.5) * 86400000.0 as now",
 } as const;
 
-async function ofTime(database: Database): Promise<Finding[]> {
-  const before = Date.now();
-  const { now } = await one(database, NOW[database.dialect]);
-  return [checkClock(Number(now), (before + Date.now()) / 2)];
+async function clockFindings(database: Database): Promise<Finding[]> {
+  const beforeMs = Date.now();
+  const { now } = await firstRow(database, NOW[database.dialect]);
+  return [checkClock(Number(now), (beforeMs + Date.now()) / 2)];
 }
 
-/** @param database and @param machine in milliseconds. */
+/** Both parameters are milliseconds. */
 export function checkClock(database: number, machine: number): Finding {
   const seconds = Math.round((machine - database) / 1000);
   if (Math.abs(machine - database) <= TOLERATED_MS) return ok('clock', `${Math.abs(seconds)} seconds from that of the database`);
-  const apart = `${Math.abs(seconds)} seconds ${seconds > 0 ? 'ahead of' : 'behind'} that of the database`;
+  const difference = `${Math.abs(seconds)} seconds ${seconds > 0 ? 'ahead of' : 'behind'} that of the database`;
   return fault(
     'clock',
-    `the clock of this machine is ${apart}`,
+    `the clock of this machine is ${difference}`,
     'synchronize this machine and that of the database by NTP (timedatectl set-ntp true)',
   );
 }

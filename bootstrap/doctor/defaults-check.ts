@@ -5,19 +5,19 @@ import { type Finding, ok, warning } from './finding.ts';
 
 const CHECK = 'defaults';
 const LIMITS = ['RATE_LIMIT_TOKEN', 'RATE_LIMIT_NONCE', 'RATE_LIMIT_LOGIN', 'RATE_LIMIT_OFFER'] as const;
-/** What allows everything allows the inside of the network, too. */
-const EVERYTHING = /^(\*|\*\.[a-z]+|0\.0\.0\.0\/[0-7]|::\/\d{1,2})$/;
+/** An entry that allows all addresses also allows the internal network. */
+const ALL_ADDRESSES = /^(\*|\*\.[a-z]+|0\.0\.0\.0\/[0-7]|::\/\d{1,2})$/;
 
-/** What is convenient on a desk and harmful where others come: none of it keeps the service from starting. */
+/** Finds defaults that are convenient in development and unsafe in production. None of them prevents the start. */
 export function checkDefaults(settings: Settings): readonly Finding[] {
-  const findings = [...ofAddress(settings), ...ofSecrets(settings), ...ofWays(settings), ...ofLimits(settings)];
+  const findings = [...addressFindings(settings), ...secretFindings(settings), ...connectionFindings(settings), ...limitFindings(settings)];
   return findings.length > 0 ? findings : [ok(CHECK, 'nothing is set that is unsafe in production')];
 }
 
-function ofAddress({ PUBLIC_URL, NODE_ENV, TRUST_PROXY }: Settings): Finding[] {
+function addressFindings({ PUBLIC_URL, NODE_ENV, TRUST_PROXY }: Settings): Finding[] {
   const { protocol, hostname } = new URL(PUBLIC_URL);
   const findings: Finding[] = [];
-  if (isHere(hostname)) {
+  if (isLocalHost(hostname)) {
     return NODE_ENV === 'production'
       ? [
           warning(
@@ -48,7 +48,7 @@ function ofAddress({ PUBLIC_URL, NODE_ENV, TRUST_PROXY }: Settings): Finding[] {
   return findings;
 }
 
-function ofSecrets({ NODE_ENV, DATA_FOLDER, DATABASE_URL }: Settings): Finding[] {
+function secretFindings({ NODE_ENV, DATA_FOLDER, DATABASE_URL }: Settings): Finding[] {
   const file = join(DATA_FOLDER, 'secrets.env');
   if (!existsSync(file)) return [];
   if (NODE_ENV === 'production') {
@@ -60,22 +60,22 @@ function ofSecrets({ NODE_ENV, DATA_FOLDER, DATABASE_URL }: Settings): Finding[]
   return [warning(CHECK, `the secrets of a PostgreSQL database were generated into ${file}`, advice)];
 }
 
-/** Ways on which others could read along. */
-function ofWays({ DATABASE_URL, AMQP_URL, OUTBOUND_ALLOW }: Settings): Finding[] {
+/** Finds connections that others could read. */
+function connectionFindings({ DATABASE_URL, AMQP_URL, OUTBOUND_ALLOW }: Settings): Finding[] {
   const findings: Finding[] = [];
   if (DATABASE_URL.startsWith('postgres')) {
     const { hostname, searchParams } = new URL(DATABASE_URL);
     const isVerified = searchParams.get('sslmode')?.startsWith('verify') === true;
-    if (!isVerified && !isHere(decodeURIComponent(hostname)))
+    if (!isVerified && !isLocalHost(decodeURIComponent(hostname)))
       findings.push(warning(CHECK, `the way to the database ${hostname} is not protected`, 'add ?sslmode=verify-full to DATABASE_URL'));
   }
   if (AMQP_URL !== undefined) {
     const { protocol, hostname } = new URL(AMQP_URL);
-    if (protocol === 'amqp:' && !isHere(hostname))
+    if (protocol === 'amqp:' && !isLocalHost(hostname))
       findings.push(warning(CHECK, `the way to the broker ${hostname} is not protected`, 'use amqps:// in AMQP_URL'));
   }
   for (const entry of OUTBOUND_ALLOW)
-    if (EVERYTHING.test(entry.split('=').at(-1) ?? ''))
+    if (ALL_ADDRESSES.test(entry.split('=').at(-1) ?? ''))
       findings.push(
         warning(
           CHECK,
@@ -86,7 +86,7 @@ function ofWays({ DATABASE_URL, AMQP_URL, OUTBOUND_ALLOW }: Settings): Finding[]
   return findings;
 }
 
-function ofLimits(settings: Settings): Finding[] {
+function limitFindings(settings: Settings): Finding[] {
   const unlimited = LIMITS.filter((name) => settings[name] === 0);
   const findings = unlimited.map((name) =>
     warning(
@@ -100,7 +100,7 @@ function ofLimits(settings: Settings): Finding[] {
   return findings;
 }
 
-/** A socket or this machine. */
-export function isHere(host: string): boolean {
+/** @returns true for a socket or an address of this machine. */
+export function isLocalHost(host: string): boolean {
   return host.startsWith('/') || /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/.test(host);
 }

@@ -7,24 +7,24 @@ import { Log } from '../../application/ports/log.ts';
 import type { Settings } from '../../config/settings.ts';
 import { openIdentity } from '../wiring/identity.ts';
 import { openKeyStores } from '../wiring/key-stores.ts';
-import { type Finding, fault, made, ok } from './finding.ts';
+import { type Finding, fault, ok, runCheck } from './finding.ts';
 
 const BROKER_MS = 6_000;
 const STEP_MS = 100;
 
-/** What is found is told once, by the findings. */
-class Silence extends Log {
+/** Logs nothing, because the findings report every failure. */
+class SilentLog extends Log {
   override info(): void {}
   override warn(): void {}
   override error(): void {}
 }
 
-/** Everything that the settings name outside of this machine: that it is found, lets us in, and answers. */
+/** Checks every system outside of this machine that the settings name: that it exists, accepts the login and answers. */
 export async function checkEgress(settings: Settings): Promise<readonly Finding[]> {
   return [
-    ...(await made('broker', () => checkBroker(settings))),
-    ...(await made('key-provider', () => checkKeyProviders(settings))),
-    ...(await made('identity-provider', () => checkIdentityProvider(settings))),
+    ...(await runCheck('broker', () => checkBroker(settings))),
+    ...(await runCheck('key-provider', () => checkKeyProviders(settings))),
+    ...(await runCheck('identity-provider', () => checkIdentityProvider(settings))),
   ];
 }
 
@@ -32,21 +32,21 @@ async function checkBroker({ AMQP_URL: address, AMQP_CA: ca }: Settings): Promis
   if (address === undefined) return [];
   const { hostname } = new URL(address);
   const { RabbitConnection } = await import('../../adapters/dispatch/rabbitmq/connection.ts');
-  const connection = new RabbitConnection({ address, ca }, new Silence());
+  const connection = new RabbitConnection({ address, ca }, new SilentLog());
   try {
     await connection.open();
     const deadline = Date.now() + BROKER_MS;
     for (;;) {
-      const refusal = await connection.assertReachable().then(
+      const failure = await connection.assertReachable().then(
         () => undefined,
         (error: Error) => error.message,
       );
-      if (refusal === undefined) return [ok('broker', `${hostname} answers`)];
+      if (failure === undefined) return [ok('broker', `${hostname} answers`)];
       if (Date.now() > deadline)
         return [
           fault(
             'broker',
-            `${hostname}: ${refusal}`,
+            `${hostname}: ${failure}`,
             'check AMQP_URL and that the broker runs: until then streams are slower and no events go out',
           ),
         ];
@@ -79,7 +79,7 @@ async function checkKeyProviders(settings: Settings): Promise<Finding[]> {
 }
 
 async function checkIdentityProvider(settings: Settings): Promise<Finding[]> {
-  const ports = { clock: new SystemClock(), random: new NodeRandom(), log: new Silence() };
+  const ports = { clock: new SystemClock(), random: new NodeRandom(), log: new SilentLog() };
   const { probe, close } = openIdentity(settings, ports);
   try {
     if (probe === undefined) return [];

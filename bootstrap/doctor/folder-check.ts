@@ -5,10 +5,10 @@ import { checkFolderOffline } from '../start/offline-folder-check.ts';
 import { type Finding, fault, ok, warning } from './finding.ts';
 
 const CHECK = 'configuration';
-/** Each line names one fault; further ones are counted. */
+/** Each line names one fault; the remaining faults are counted. */
 const MAX_LINES = 20;
 
-/** What a start makes of `CONFIG_FOLDER`, without what is stored. */
+/** Checks `CONFIG_FOLDER` like a start, without the stored data. */
 export async function checkConfigurationFolder(folder: string, environment: Environment): Promise<readonly Finding[]> {
   const { faults, withheld, advice, documents } = await checkFolderOffline(folder, environment);
   const lines = [
@@ -18,11 +18,11 @@ export async function checkConfigurationFolder(folder: string, environment: Envi
     ...withheld.map((each) => fault(CHECK, describeFault(each), 'fix the file, which is not imported until then; see docs/upgrading.md')),
     ...advice.map((each) => warning(CHECK, describeFault(each), 'change the file as the message says')),
   ];
-  const further = lines.length - MAX_LINES;
-  if (further > 0)
+  const furtherCount = lines.length - MAX_LINES;
+  if (furtherCount > 0)
     return [
       ...lines.slice(0, MAX_LINES),
-      warning(CHECK, `${further} further messages about ${folder}`, `config check ${folder} names all`),
+      warning(CHECK, `${furtherCount} further messages about ${folder}`, `config check ${folder} names all`),
     ];
   return lines.length > 0 ? lines : [ok(CHECK, `${documents.size} tenants of ${folder} are imported`)];
 }

@@ -8,31 +8,31 @@ import { connectionWarning, openFilesLimit, RAISE_OPEN_FILES } from '../start/op
 import { type Finding, fault, ok, warning } from './finding.ts';
 
 const MIB = 1_048_576;
-/** What a process has besides caches and bodies; see docs/architecture/memory.md. */
+/** Memory of a process besides caches and bodies; see docs/architecture/memory.md. */
 const BASE_MIB = 150;
-/** What a process has beside that while it reads a large trust list; see docs/verifying.md. */
+/** Additional memory of a process that reads a large trust list; see docs/verifying.md. */
 const TRUST_LIST_MIB = 128;
-const LEAST_DISK_MIB = 200;
-const LITTLE_DISK_MIB = 2_048;
+const MIN_DISK_MIB = 200;
+const LOW_DISK_MIB = 2_048;
 const BACKUP_HOURS = 26;
 const OLD_BACKUP_HOURS = 8 * 24;
 
 export type Machine = {
   readonly nodeVersion: string;
-  /** What this process may have, of the container or of the machine. */
+  /** The memory limit of this process, from the container or the machine. */
   readonly memoryMib: number;
   readonly heapMib: number;
-  /** How many files this process may have open at once; undefined for no limit. */
+  /** The number of files that this process may have open at once; undefined for no limit. */
   readonly filesLimit: number | undefined;
-  /** Free for this account in a folder. */
+  /** The free space that this account can use in a folder. */
   readonly diskMib: (folder: string) => number;
-  /** Whether this account may write there. */
+  /** @returns true when this account may write there. */
   readonly isWritable: (folder: string) => boolean;
-  /** What a folder is on that goes with the container or with the memory of the machine; undefined for a disk. */
+  /** @returns the file system of a folder that is lost with the container or the memory of the machine; undefined for a disk. */
   readonly volatileFileSystem: (folder: string) => string | undefined;
 };
 
-/** By the magic numbers of Linux. */
+/** Linux identifies file systems by these magic numbers. */
 const VOLATILE_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x01021994, 'tmpfs'],
   [0x858458f6, 'ramfs'],
@@ -69,41 +69,41 @@ function checkNode({ nodeVersion }: Machine): Finding {
 }
 
 function checkMemory({ CACHE_MEMORY, BODY_MEMORY, WORKERS }: Settings, machine: Machine): Finding {
-  const needed = WORKERS * (CACHE_MEMORY + BASE_MIB + TRUST_LIST_MIB) + Math.max(BODY_MEMORY, WORKERS > 1 ? WORKERS * 20 : 0);
-  const sizes = `up to ${needed} MiB are wanted (WORKERS, CACHE_MEMORY, BODY_MEMORY), and there are ${machine.memoryMib}`;
-  if (needed > machine.memoryMib) return fault('memory', sizes, 'lower CACHE_MEMORY or WORKERS, or give the machine more');
+  const neededMib = WORKERS * (CACHE_MEMORY + BASE_MIB + TRUST_LIST_MIB) + Math.max(BODY_MEMORY, WORKERS > 1 ? WORKERS * 20 : 0);
+  const message = `up to ${neededMib} MiB are wanted (WORKERS, CACHE_MEMORY, BODY_MEMORY), and there are ${machine.memoryMib}`;
+  if (neededMib > machine.memoryMib) return fault('memory', message, 'lower CACHE_MEMORY or WORKERS, or give the machine more');
   if (CACHE_MEMORY > machine.heapMib / 2)
     return warning(
       'memory',
       `CACHE_MEMORY is ${CACHE_MEMORY} MiB of a heap of ${machine.heapMib}`,
       'lower CACHE_MEMORY, or raise the heap in the environment: NODE_OPTIONS=--max-old-space-size=<MiB>',
     );
-  return needed > machine.memoryMib * 0.8
-    ? warning('memory', sizes, 'lower CACHE_MEMORY or WORKERS, or give the machine more: a fifth is for the system')
-    : ok('memory', sizes);
+  return neededMib > machine.memoryMib * 0.8
+    ? warning('memory', message, 'lower CACHE_MEMORY or WORKERS, or give the machine more: a fifth is for the system')
+    : ok('memory', message);
 }
 
 /** Every worker has the limit for itself, and its part of MAX_CONNECTIONS. */
 function checkOpenFiles(settings: Settings, { filesLimit }: Machine): Finding {
-  const ofProcess = settings.WORKERS > 1 ? shareOfWorker(settings).MAX_CONNECTIONS : settings.MAX_CONNECTIONS;
-  const message = connectionWarning(ofProcess, filesLimit);
+  const processConnections = settings.WORKERS > 1 ? shareOfWorker(settings).MAX_CONNECTIONS : settings.MAX_CONNECTIONS;
+  const message = connectionWarning(processConnections, filesLimit);
   return message === undefined
     ? ok('open files', `a process may have ${filesLimit ?? 'any number of'} files open`)
     : warning('open files', message, RAISE_OPEN_FILES);
 }
 
-/** SQLite grows there; with PostgreSQL it is noted there how far the database was. */
+/** SQLite grows in this folder. With PostgreSQL the service notes there how far the database was. */
 function checkDisk(settings: Settings, machine: Machine): Finding {
   const { DATA_FOLDER, DATABASE_URL } = settings;
   const file = DATABASE_URL.startsWith('sqlite:') ? DATABASE_URL.slice('sqlite:'.length) : undefined;
-  if (file === undefined) return checkWitness(existing(resolve(DATA_FOLDER)), settings, machine);
+  if (file === undefined) return checkWitness(existingFolder(resolve(DATA_FOLDER)), settings, machine);
   if (file === ':memory:') return ok('disk', 'the data are kept elsewhere');
-  const folder = existing(resolve(file, '..'));
-  const free = machine.diskMib(folder);
-  const message = `${free} MiB are free in ${folder}`;
+  const folder = existingFolder(resolve(file, '..'));
+  const freeMib = machine.diskMib(folder);
+  const message = `${freeMib} MiB are free in ${folder}`;
   if (!machine.isWritable(folder)) return fault('disk', `${folder} cannot be written`, 'give the account of the service the folder');
-  if (free < LEAST_DISK_MIB) return fault('disk', message, `make room: SQLite stops when nothing is left (${DATA_FOLDER})`);
-  if (free < LITTLE_DISK_MIB) return warning('disk', message, 'make room on the disk of DATA_FOLDER before it is full');
+  if (freeMib < MIN_DISK_MIB) return fault('disk', message, `make room: SQLite stops when nothing is left (${DATA_FOLDER})`);
+  if (freeMib < LOW_DISK_MIB) return warning('disk', message, 'make room on the disk of DATA_FOLDER before it is full');
   return volatileFolder(folder, settings, machine) ?? ok('disk', message);
 }
 
@@ -117,7 +117,7 @@ function checkWitness(folder: string, settings: Settings, machine: Machine): Fin
   return volatileFolder(folder, settings, machine) ?? ok('disk', 'the data are kept elsewhere');
 }
 
-/** On a desk this is convenient. */
+/** A volatile folder is accepted outside of production. */
 function volatileFolder(folder: string, { NODE_ENV }: Settings, machine: Machine): Finding | undefined {
   const fileSystem = machine.volatileFileSystem(folder);
   if (fileSystem === undefined || NODE_ENV !== 'production') return undefined;
@@ -137,8 +137,8 @@ function isWritable(folder: string): boolean {
   }
 }
 
-function existing(folder: string): string {
-  return existsSync(folder) || folder === '/' ? folder : existing(resolve(folder, '..'));
+function existingFolder(folder: string): string {
+  return existsSync(folder) || folder === '/' ? folder : existingFolder(resolve(folder, '..'));
 }
 
 /** @param paths files, or folders whose newest file counts. */
@@ -155,9 +155,9 @@ export function checkBackups(paths: readonly string[], now = new Date()): readon
 }
 
 function newestFile(path: string): { file: string; at: Date; bytes: number } | undefined {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return undefined;
-  if (!found.isDirectory()) return { file: path, at: found.mtime, bytes: found.size };
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  if (!stats.isDirectory()) return { file: path, at: stats.mtime, bytes: stats.size };
   const files = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isFile());
-  return files.flatMap(({ name }) => newestFile(join(path, name)) ?? []).sort((one, other) => other.at.getTime() - one.at.getTime())[0];
+  return files.flatMap(({ name }) => newestFile(join(path, name)) ?? []).sort((left, right) => right.at.getTime() - left.at.getTime())[0];
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Container } from 'inversify';
-import { RelayEvents, type Relayed } from '../../application/events/relay-events.ts';
+import { RelayEvents, type RelayResult } from '../../application/events/relay-events.ts';
 import { EventBus } from '../../application/ports/event-bus.ts';
 import { EventPublisher } from '../../application/ports/event-publisher.ts';
 import { Log } from '../../application/ports/log.ts';
@@ -8,18 +8,18 @@ import { Random } from '../../application/ports/random.ts';
 import { Store } from '../../application/ports/store.ts';
 import { find } from '../wiring/wire.ts';
 
-/** Changes of so long are handed on together. */
+/** Changes within this time are published together. */
 const GATHER_MS = 50;
 /** A wake-up can be lost, and a new session gives none. */
-const LOOK_MS = 2_000;
-/** Another process hands on; this one takes its place when it is silent. */
-const ELSEWHERE_MS = 2_500;
+const POLL_MS = 2_000;
+/** Another process publishes; this process takes over when the other one is silent. */
+const STANDBY_MS = 2_500;
 const MAX_PAUSE_MS = 30_000;
 const STOPPING_MS = 2_000;
 
 /**
- * Hands on events for as long as this process runs, if there is a broker.
- * @returns what stops that.
+ * Publishes events while this process runs, if there is a broker.
+ * @returns a function that stops it.
  */
 export function startRelay(container: Container): () => Promise<void> {
   const publisher = find(container, EventPublisher);
@@ -31,10 +31,10 @@ export function startRelay(container: Container): () => Promise<void> {
     random: container.get(Random),
   });
   const bell = new Bell();
-  let isHere = false;
+  let isPublishing = false;
   const unsubscribe = [
     container.get(EventBus).subscribe(({ type }) => {
-      if (type === 'session' && isHere) bell.ring();
+      if (type === 'session' && isPublishing) bell.ring();
     }),
     publisher.onReady(() => bell.ring()),
   ];
@@ -45,22 +45,22 @@ export function startRelay(container: Container): () => Promise<void> {
     let failures = 0;
     let hasBegun = false;
     while (!stopping.signal.aborted) {
-      let outcome: Relayed | 'failed';
+      let outcome: RelayResult | 'failed';
       try {
         if (!hasBegun) await relay.begin();
         hasBegun = true;
         outcome = await relay.execute();
       } catch (error) {
         outcome = 'failed';
-        if (!stopping.signal.aborted) relay.failed(error);
+        if (!stopping.signal.aborted) relay.logFailure(error);
       }
-      isHere = outcome !== 'elsewhere';
-      const isWell = outcome !== 'failed' && outcome !== 'refused';
-      failures = isWell ? 0 : failures + 1;
+      isPublishing = outcome !== 'elsewhere';
+      const isSuccessful = outcome !== 'failed' && outcome !== 'refused';
+      failures = isSuccessful ? 0 : failures + 1;
       if (outcome === 'more') continue;
-      const longest = outcome === 'elsewhere' ? ELSEWHERE_MS : LOOK_MS;
-      const waiting = isWell ? longest : Math.min(MAX_PAUSE_MS, 500 * 2 ** failures);
-      await bell.wait(waiting, isWell ? GATHER_MS : waiting);
+      const longestMs = outcome === 'elsewhere' ? STANDBY_MS : POLL_MS;
+      const waitMs = isSuccessful ? longestMs : Math.min(MAX_PAUSE_MS, 500 * 2 ** failures);
+      await bell.wait(waitMs, isSuccessful ? GATHER_MS : waitMs);
     }
   }
 
@@ -68,16 +68,16 @@ export function startRelay(container: Container): () => Promise<void> {
     stopping.abort();
     for (const stop of unsubscribe) stop();
     bell.end();
-    // What is under way may wait for a broker that takes nothing.
-    const isOver = await Promise.race([running.then(() => true), pause(STOPPING_MS, false, { ref: false })]);
-    if (isOver) await relay.leave().catch(() => {});
+    // The running call may wait for a broker that accepts nothing.
+    const hasEnded = await Promise.race([running.then(() => true), pause(STOPPING_MS, false, { ref: false })]);
+    if (hasEnded) await relay.release().catch(() => {});
   };
 }
 
-/** What somebody waits for, who then wants to hear of it no more often than at intervals. */
+/** Wakes a waiting loop, at most once per interval. */
 class Bell {
   #isRung = false;
-  #isOver = false;
+  #hasEnded = false;
   #wake = () => {};
 
   ring(): void {
@@ -86,24 +86,24 @@ class Bell {
   }
 
   end(): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#wake();
   }
 
-  /** Waits until it rings; in milliseconds at most `longest`, and at least `shortest`. */
+  /** Waits until the bell rings, for at most `longest` and at least `shortest` milliseconds. */
   async wait(longest: number, shortest: number): Promise<void> {
-    await this.#sleep(shortest, () => this.#isOver);
-    await this.#sleep(longest - shortest, () => this.#isOver || this.#isRung);
+    await this.#sleep(shortest, () => this.#hasEnded);
+    await this.#sleep(longest - shortest, () => this.#hasEnded || this.#isRung);
     this.#isRung = false;
   }
 
   async #sleep(milliseconds: number, isEnough: () => boolean): Promise<void> {
-    const until = performance.now() + milliseconds;
+    const deadline = performance.now() + milliseconds;
     while (!isEnough()) {
-      const rest = until - performance.now();
-      if (rest <= 0) return;
+      const restMs = deadline - performance.now();
+      if (restMs <= 0) return;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, rest);
+        const timer = setTimeout(resolve, restMs);
         timer.unref();
         this.#wake = () => {
           clearTimeout(timer);

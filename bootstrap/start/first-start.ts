@@ -8,39 +8,39 @@ import { closestName } from '../../domain/shared/closest-name.ts';
 
 export type FirstStart = {
   readonly environment: Environment;
-  /** Names of what in `environment` stands in `secrets.env` alone. */
+  /** The names of the variables in `environment` that only `secrets.env` contains. */
   readonly fromFile: ReadonlySet<string>;
-  /** What was generated just now and is shown once; undefined at later starts. */
+  /** The secrets that this start generated, which are shown once; undefined at later starts. */
   readonly generated?: { readonly file: string; readonly clientId: string; readonly clientSecret: string };
-  /** The client whose generated secret an earlier start left in `file`. */
-  readonly kept?: { readonly file: string; readonly clientId: string };
-  /** Where the master secret stands, unless the environment has it; new with nothing else beside it but what is new, too. */
+  /** The client whose secret an earlier start generated into `file`. */
+  readonly stored?: { readonly file: string; readonly clientId: string };
+  /** The file with the master secret, unless the environment contains it. `isNew`: this start generated the whole file. */
   readonly master?: { readonly file: string; readonly isNew: boolean };
 };
 
 /**
- * Zero configuration: what is missing is generated once into `DATA_FOLDER/secrets.env` (mode 0600). In production
+ * Generates missing secrets once into `DATA_FOLDER/secrets.env` (mode 0600), so that a first start needs no configuration. In production
  * nothing is generated, and a missing secret stops the start.
- * @throws SettingsError when a database is there whose master secret is lost: a new one would open nothing in it.
+ * @throws SettingsError when a database exists whose master secret is lost: a new secret could not open its data.
  */
 export function prepareFirstStart(environment: Environment): FirstStart {
   if (environment['NODE_ENV'] === 'production') return { environment, fromFile: new Set() };
-  const found = withKept(environment);
-  if (missingOf(found.merged).length === 0) return keptStart(environment, found);
-  assertStartable(environment, found.merged);
-  mkdirSync(found.folder, { recursive: true, mode: 0o700 });
-  return alone(`${found.file}.lock`, () => complete(environment));
+  const stored = withStoredSecrets(environment);
+  if (missingNamesOf(stored.merged).length === 0) return laterStart(environment, stored);
+  assertStartable(environment, stored.merged);
+  mkdirSync(stored.folder, { recursive: true, mode: 0o700 });
+  return exclusively(`${stored.file}.lock`, () => complete(environment));
 }
 
 /**
- * Checks the settings before anything is written: a start that fails for another reason shows no secret.
- * @throws SettingsError with all faults, misspelt names of secrets included.
+ * Checks the settings before a file is written: a start that fails for another reason shows no secret.
+ * @throws SettingsError with all faults, including misspelt names of secrets.
  */
 function assertStartable(environment: Environment, merged: Environment): void {
-  const missing = missingOf(merged);
-  const misspelt = findMisspeltSecrets(environment, missing);
+  const missingNames = missingNamesOf(merged);
+  const misspelt = findMisspeltSecrets(environment, missingNames);
   try {
-    readSettings({ ...merged, ...generate(missing) });
+    readSettings({ ...merged, ...generate(missingNames) });
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
     throw new SettingsError([...misspelt, ...error.faults]);
@@ -48,34 +48,34 @@ function assertStartable(environment: Environment, merged: Environment): void {
   if (misspelt.length > 0) throw new SettingsError(misspelt);
 }
 
-/** Whoever misspells a secret has one, and believes that it counts. */
-function findMisspeltSecrets(environment: Environment, missing: readonly Name[]): readonly string[] {
-  return Object.keys(present(environment)).flatMap((name) => {
-    const meant = isSetting(name) ? undefined : missing.find((other) => closestName(name, [other]) === other);
-    if (meant === undefined) return [];
-    return [`${name}: is no setting; did you mean ${meant}? It would be generated otherwise`];
+/** A misspelt secret is reported, because the operator expects the service to use it. */
+function findMisspeltSecrets(environment: Environment, missingNames: readonly Name[]): readonly string[] {
+  return Object.keys(nonEmpty(environment)).flatMap((name) => {
+    const intendedName = isSetting(name) ? undefined : missingNames.find((candidate) => closestName(name, [candidate]) === candidate);
+    if (intendedName === undefined) return [];
+    return [`${name}: is no setting; did you mean ${intendedName}? It would be generated otherwise`];
   });
 }
 
 type Name = (typeof GENERATED)[number];
 
-/** What no setting and no earlier start says. */
-function missingOf(merged: Environment): readonly Name[] {
-  // With an external provider nobody logs in with a client of this service.
+/** @returns the secrets that neither the environment nor an earlier start provides. */
+function missingNamesOf(merged: Environment): readonly Name[] {
+  // With an identity provider no operator logs in with a client of this service.
   const needed = merged['OIDC'] === undefined ? GENERATED : (['MASTER_SECRET'] as const);
   return needed.filter((name) => merged[name] === undefined && !(name === 'MASTER_SECRET' && merged['JWT_SECRET'] !== undefined));
 }
 
-function keptStart(environment: Environment, { file, known, merged }: ReturnType<typeof withKept>): FirstStart {
-  // With an external provider that secret opens nothing.
+function laterStart(environment: Environment, { file, fileValues, merged }: ReturnType<typeof withStoredSecrets>): FirstStart {
+  // With an identity provider that secret is not used.
   const isUsed = merged['OIDC'] === undefined;
-  const kept = isUsed && known['AUTH_CLIENT_SECRET'] !== undefined && !environment['AUTH_CLIENT_SECRET'];
+  const hasStoredSecret = isUsed && fileValues['AUTH_CLIENT_SECRET'] !== undefined && !environment['AUTH_CLIENT_SECRET'];
   const clientId = merged['AUTH_CLIENT_ID'] ?? '';
   const fromFile = namesFromFile(environment, merged);
   return {
     environment: merged,
     fromFile,
-    ...(kept && { kept: { file, clientId } }),
+    ...(hasStoredSecret && { stored: { file, clientId } }),
     ...(fromFile.has('MASTER_SECRET') && { master: { file, isNew: false } }),
   };
 }
@@ -89,35 +89,35 @@ function generate(names: readonly Name[]): Partial<Record<Name, string>> {
   return Object.fromEntries(names.map((name) => [name, values[name]]));
 }
 
-/** Another process may have completed the file since it was looked at; what it generated counts. */
+/** Another process may have completed the file meanwhile; its secrets count. */
 function complete(environment: Environment): FirstStart {
-  const found = withKept(environment);
-  const { folder, file, known, merged } = found;
-  const missing = missingOf(merged);
-  if (missing.length === 0) return keptStart(environment, found);
+  const stored = withStoredSecrets(environment);
+  const { folder, file, fileValues, merged } = stored;
+  const missingNames = missingNamesOf(merged);
+  if (missingNames.length === 0) return laterStart(environment, stored);
   const database = join(folder, 'vidimus.sqlite');
-  if (missing.includes('MASTER_SECRET') && !environment['DATABASE_URL'] && existsSync(database)) {
+  if (missingNames.includes('MASTER_SECRET') && !environment['DATABASE_URL'] && existsSync(database)) {
     throw new SettingsError([
       `MASTER_SECRET: is missing from ${file}, and without it nothing in ${database} opens; restore the file or set ` +
         'MASTER_SECRET. To begin anew, remove the database',
     ]);
   }
-  const values = generate(missing);
+  const values = generate(missingNames);
   Object.assign(merged, values);
-  const text = Object.entries({ ...known, ...values }).map(([name, value]) => `${name}=${value}\n`);
-  // Whole or not at all; and the mode of one that was copied here may be another.
-  const fresh = `${file}.new`;
-  rmSync(fresh, { force: true });
-  writeFileSync(fresh, text.join(''), { mode: 0o600, flush: true });
-  renameSync(fresh, file);
+  const text = Object.entries({ ...fileValues, ...values }).map(([name, value]) => `${name}=${value}\n`);
+  // The file is replaced atomically, and the mode of a file that was copied here may be another.
+  const newFile = `${file}.new`;
+  rmSync(newFile, { force: true });
+  writeFileSync(newFile, text.join(''), { mode: 0o600, flush: true });
+  renameSync(newFile, file);
   const fromFile = namesFromFile(environment, merged);
-  const isNew = missing.includes('MASTER_SECRET') && Object.keys(known).length === 0;
+  const isNew = missingNames.includes('MASTER_SECRET') && Object.keys(fileValues).length === 0;
   const start = {
     environment: merged,
     fromFile,
     ...(fromFile.has('MASTER_SECRET') && { master: { file, isNew } }),
   };
-  if (!missing.includes('AUTH_CLIENT_SECRET')) return start;
+  if (!missingNames.includes('AUTH_CLIENT_SECRET')) return start;
   return {
     ...start,
     generated: { file, clientId: merged['AUTH_CLIENT_ID'] ?? '', clientSecret: merged['AUTH_CLIENT_SECRET'] ?? '' },
@@ -125,12 +125,12 @@ function complete(environment: Environment): FirstStart {
 }
 
 const PAUSE_MS = 20;
-/** What is done alone takes milliseconds; a process that takes longer has died of it. */
+/** The exclusive work takes milliseconds; a process that takes longer has ended during it. */
 const STALE_MS = 3_000;
 
-/** Lets one process of this machine at a time do its work. */
-function alone<T>(lock: string, work: () => T): T {
-  while (!take(lock)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
+/** Only one process of this machine at a time runs `work`. */
+function exclusively<T>(lock: string, work: () => T): T {
+  while (!takeLock(lock)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
   try {
     return work();
   } finally {
@@ -138,7 +138,7 @@ function alone<T>(lock: string, work: () => T): T {
   }
 }
 
-function take(lock: string): boolean {
+function takeLock(lock: string): boolean {
   try {
     closeSync(openSync(lock, 'wx', 0o600));
     return true;
@@ -150,25 +150,25 @@ function take(lock: string): boolean {
   }
 }
 
-/** The environment of a service that was started before: with what its first start generated. Nothing is written. */
-export function keptEnvironment(environment: Environment): Environment {
-  return environment['NODE_ENV'] === 'production' ? environment : withKept(environment).merged;
+/** @returns the environment with the secrets that the first start generated. No file is written. */
+export function environmentWithSecrets(environment: Environment): Environment {
+  return environment['NODE_ENV'] === 'production' ? environment : withStoredSecrets(environment).merged;
 }
 
-/** @param merged what `keptEnvironment` made of `environment`. @returns names of settings that the file has and it has not. */
+/** @param merged the result of `storedEnvironment` for `environment`. @returns the names of the settings that only the file contains. */
 export function namesFromFile(environment: Environment, merged: Environment): ReadonlySet<string> {
   return new Set(Object.keys(merged).filter((name) => merged[name] && !environment[name]));
 }
 
-function withKept(environment: Environment) {
+function withStoredSecrets(environment: Environment) {
   const folder = environment['DATA_FOLDER'] || './data';
   const file = join(folder, 'secrets.env');
-  const known = existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {};
-  const merged: Record<string, string | undefined> = { ...known, ...present(environment) };
+  const fileValues = existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {};
+  const merged: Record<string, string | undefined> = { ...fileValues, ...nonEmpty(environment) };
   if (merged['JWT_SECRET'] !== undefined && environment['MASTER_SECRET'] === undefined) delete merged['MASTER_SECRET'];
-  return { folder, file, known, merged };
+  return { folder, file, fileValues, merged };
 }
 
-function present(environment: Environment): Record<string, string> {
+function nonEmpty(environment: Environment): Record<string, string> {
   return Object.fromEntries(Object.entries(environment).filter((entry): entry is [string, string] => (entry[1] ?? '') !== ''));
 }

@@ -1,17 +1,17 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Closers } from '../wiring/closers.ts';
 
-type Read = () => Promise<string>;
+type ReadMetrics = () => Promise<string>;
 
-/** What the service itself answers at `/metrics`; undefined where it does not. */
-export function servedMetrics({ METRICS_TOKEN: token }: Settings, read: Read | undefined) {
+/** @returns the token and the content of `/metrics`; undefined when the service has no such route. */
+export function servedMetrics({ METRICS_TOKEN: token }: Settings, read: ReadMetrics | undefined) {
   return token === undefined || read === undefined ? undefined : { token, read: shared(read) };
 }
 
-/** Opens the address for metrics alone, where there is one. */
+/** Opens the separate address for metrics, if there is one. */
 export async function openMetricsServer(
   { METRICS_ADDRESS: address }: Settings,
-  read: Read | undefined,
+  read: ReadMetrics | undefined,
   closers: Pick<Closers, 'add'>,
 ): Promise<void> {
   if (address === undefined || read === undefined) return;
@@ -20,8 +20,8 @@ export async function openMetricsServer(
   closers.add(() => server.close());
 }
 
-/** Who asks at the same time is given the same: nobody can make work with it. */
-function shared(read: Read): Read {
+/** Simultaneous calls share one result, so that callers cannot cause more work. */
+function shared(read: ReadMetrics): ReadMetrics {
   let running: Promise<string> | undefined;
   return () => {
     running ??= read().finally(() => {

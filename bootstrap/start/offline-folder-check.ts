@@ -10,8 +10,8 @@ import { openPlatform } from '../wiring/platform.ts';
 import { resolve } from '../wiring/wire.ts';
 
 /**
- * Checks a folder without the database of a service and without network, as a service without these tenants does.
- * @param assumedProfile the profile by which tenants without one are advised; null for none.
+ * Checks a folder without the database of a service and without network, like a service without these tenants.
+ * @param assumedProfile the profile for the advice on tenants without a profile; null for none.
  */
 export async function checkFolderOffline(
   folder: string,
@@ -43,7 +43,7 @@ export async function checkFolderOffline(
   }
 }
 
-/** The configured key providers by name, none of which is called: a check needs no network. */
+/** @returns the configured key providers by name. None of them is called, because a check needs no network. */
 function withLocalProviders({ providers, ...config }: KmsConfig): KmsConfig {
   const local = Object.entries(providers).map(([name, { onlyFor }]) => [
     name,

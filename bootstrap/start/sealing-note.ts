@@ -1,13 +1,13 @@
 import type { Log } from '../../application/ports/log.ts';
 import type { Store } from '../../application/ports/store.ts';
 
-/** So often a process says under which secret it seals. */
+/** Each process notes its secret in this interval. */
 export const SEALING_NOTE_MS = 2_000;
 
 /**
- * Says again and again that this process seals under its secret: one that was not restarted with a new secret in front is
- * noticed by `npm run reseal`, and nobody starts without the secret that it seals under.
- * @returns what stops that.
+ * Notes repeatedly that this process seals under its secret. `npm run reseal` thereby notices a process that was not restarted with a new
+ * first secret, and no process starts without the secret under which it seals.
+ * @returns a function that stops the notes.
  */
 export function startSealingNotes({ maintenance }: Store, log: Log): () => Promise<void> {
   let running: Promise<void> = Promise.resolve();

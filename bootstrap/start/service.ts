@@ -4,7 +4,7 @@ import type { Container } from 'inversify';
 import { Admission } from '../../adapters/http/limits/admission.ts';
 import { listenerOf } from '../../adapters/http/server/listener.ts';
 import { buildRouter } from '../../adapters/http/server/router.ts';
-import { dialectOf, placeOf } from '../../adapters/persistence/opening/database.ts';
+import { dialectOf, urlWithoutCredentials } from '../../adapters/persistence/opening/database.ts';
 import { AuthenticateClient } from '../../application/clients/authenticate-client.ts';
 import { Draining } from '../../application/health/draining.ts';
 import { Log } from '../../application/ports/log.ts';
@@ -21,7 +21,7 @@ import { HttpServer } from '../wiring/http-server.ts';
 import { openPlatform } from '../wiring/platform.ts';
 import { currentRelease } from '../wiring/release.ts';
 import { collectRoutes } from '../wiring/routes.ts';
-import { type MeasuredProcess, openTelemetry, startWatching } from '../wiring/telemetry.ts';
+import { type MeasuredProcess, openTelemetry, startObserving } from '../wiring/telemetry.ts';
 import { obtain, resolve } from '../wiring/wire.ts';
 import { withMasterSecrets } from './master-secrets.ts';
 import { openMetricsServer, servedMetrics } from './metrics-address.ts';
@@ -33,66 +33,66 @@ export type RunningService = {
   readonly container: Container;
   /** Serves a connection that a supervisor accepted. */
   take(connection: Socket): void;
-  /** What this process measured; nothing where nobody looks. */
+  /** The metrics of this process; empty when metrics are off. */
   measure(): Promise<MeasuredProcess>;
-  /** Says from now on that it is not ready, and serves as before. */
+  /** The service reports from now on that it is not ready, and serves as before. */
   drain(): void;
   /**
-   * Finishes running requests, at most for `graceMs`, then lets go of everything.
-   * @param noticeMs in which clients that keep connections are told by an answer that theirs ends; idle ones end afterwards.
+   * Finishes running requests, for at most `graceMs`, and then releases all resources.
+   * @param noticeMs the time in which a response tells clients that their kept connection ends; afterwards idle connections are closed.
    */
   close(graceMs?: number, noticeMs?: number): Promise<void>;
 };
 
-/** What a process does of what several of one service need once. */
+/** The tasks of a process that only one process of the service performs. */
 export type Role = {
-  /** Imports `CONFIG_FOLDER`, and tells of variables that look like settings. */
+  /** Imports `CONFIG_FOLDER`, and warns of variables that look like settings. */
   readonly isFirst: boolean;
-  /** Otherwise connections are handed over to it. */
+  /** False when connections are handed over to the process. */
   readonly listens: boolean;
-  /** Periodic maintenance runs unless this is false. Tests switch it off: its timers follow the clock of the machine. */
+  /** False switches periodic maintenance off. Tests use it: the timers follow the clock of the machine. */
   readonly runsJobs?: boolean;
-  /** Metrics of all processes of the service, where there are several; else those of this one. */
+  /** The metrics of all processes of the service, if there are several; otherwise those of this process. */
   readonly readMetrics?: () => Promise<string>;
 };
 
-const ALONE: Role = { isFirst: true, listens: true };
+const SINGLE_PROCESS: Role = { isFirst: true, listens: true };
 const GRACE_MS = 5_000;
 const MEBIBYTE = 1024 * 1024;
 
-/** The account of the operator has no row; a client of the same name could no longer log in. */
+/** The account of the operator has no row: a client of the same name could no longer log in. */
 async function assertRootClientIsFree(container: Container, settings: Settings): Promise<void> {
   const { AUTH_CLIENT_ID: id } = settings;
   if (id === '') return;
-  const taken = await container.get(Store).forService(({ clients }) => clients.find(id));
-  if (taken === undefined) return;
-  throw new SettingsError([`AUTH_CLIENT_ID: "${id}" is a client of the tenant ${taken.tenantId}; choose another name`]);
+  const existingClient = await container.get(Store).forService(({ clients }) => clients.find(id));
+  if (existingClient === undefined) return;
+  throw new SettingsError([`AUTH_CLIENT_ID: "${id}" is a client of the tenant ${existingClient.tenantId}; choose another name`]);
 }
 
-/** Imports `CONFIG_FOLDER`, if there is one; the address of the service can be used as a placeholder. */
+/** Imports `CONFIG_FOLDER`, if it is set. The address of the service is available as a placeholder. */
 async function importFolder(
   container: Container,
   { CONFIG_FOLDER: folder, DATABASE_URL, PUBLIC_URL, KMS_SECRETS }: Settings,
   environment: Environment,
 ): Promise<void> {
   if (folder === undefined) return;
-  // Loaded when it is wanted: most of it is not needed to serve.
+  // The modules are loaded on demand, because serving needs only few of them.
   const { readFolder } = await import('../../config/configuration-files/read-folder.ts');
   const { ImportFolder } = await import('../../application/configuration-files/import-folder.ts');
   const contents = readFolder(folder, { ...environment, PUBLIC_URL }, KMS_SECRETS);
-  // An SQLite file is locked by the one service that has it.
+  // An SQLite file is locked by the one service that uses it.
   const sharing = { isAlone: dialectOf(DATABASE_URL) === 'sqlite' };
   await new ImportFolder(resolve(container, ImportFolder.needs)).execute(folder, contents, sharing);
 }
 
 /**
- * Wires and starts the service; throws, with everything released, when something is missing.
- * @param environment what placeholders of configuration files are filled in with.
+ * Wires and starts the service. When something is missing, it throws after it released everything.
+ * @param environment the values of placeholders in configuration files.
  */
 export async function startService(
   settings: Settings,
   environment: Environment = {},
-  { isFirst, listens, runsJobs = true, readMetrics }: Role = ALONE,
+  { isFirst, listens, runsJobs = true, readMetrics }: Role = SINGLE_PROCESS,
 ): Promise<RunningService> {
   const closers = new Closers();
   try {
@@ -130,8 +130,8 @@ export async function startService(
       },
     );
     const filesLimit = openFilesLimit();
-    const tooFewFiles = connectionWarning(settings.MAX_CONNECTIONS, filesLimit);
-    if (tooFewFiles !== undefined) log.warn(`${tooFewFiles}; ${RAISE_OPEN_FILES}`);
+    const filesWarning = connectionWarning(settings.MAX_CONNECTIONS, filesLimit);
+    if (filesWarning !== undefined) log.warn(`${filesWarning}; ${RAISE_OPEN_FILES}`);
     const connectionLimits = {
       maxConnections: effectiveMaxConnections(settings.MAX_CONNECTIONS, filesLimit),
       keepAliveSeconds: settings.KEEP_ALIVE_SECONDS,
@@ -140,34 +140,34 @@ export async function startService(
     if (!listens) server.expectConnections();
     const port = listens ? await server.listen(settings.PORT, settings.HOST) : settings.PORT;
     if (listens) await openMetricsServer(settings, telemetry.metricsText, closers);
-    const stopWatching = startWatching(container, server);
+    const stopWatching = startObserving(container, server);
     const stopJobs = startJobs(container, { isScheduled: runsJobs });
     const stopNotes = startSealingNotes(container.get(Store), log);
-    const database = placeOf(settings.DATABASE_URL);
+    const database = urlWithoutCredentials(settings.DATABASE_URL);
     const { commit } = currentRelease();
     if (listens) log.info('started', { host: settings.HOST, port, publicUrl: settings.PUBLIC_URL, database, commit });
     else log.info('worker started', { pid: process.pid, database, commit });
-    // Of several workers each says the same.
-    const who = listens ? undefined : { pid: process.pid };
+    // Several workers write the same message.
+    const processFields = listens ? undefined : { pid: process.pid };
     return {
       port,
       container,
       take: (connection) => server.take(connection),
       measure: async () => (await telemetry.measure?.()) ?? [],
       drain() {
-        log.info('draining', who);
+        log.info('draining', processFields);
         container.get(Draining).begin();
       },
       async close(graceMs = GRACE_MS, noticeMs = 0) {
-        log.info('stopping', who);
-        // Event streams would keep their requests open for ever.
+        log.info('stopping', processFields);
+        // Otherwise event streams would keep their requests open forever.
         sessionWatcher.close();
         await server.close(graceMs, noticeMs);
         stopWatching();
         await obtain(container, FetchedSessions).flush();
         await stopJobs();
         await stopNotes();
-        log.info('stopped', who);
+        log.info('stopped', processFields);
         await closers.closeAll();
       },
     };

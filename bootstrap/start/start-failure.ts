@@ -2,27 +2,27 @@ import { FOREIGN_SECRET } from '../../adapters/persistence/opening/foreign-secre
 import { SettingsError } from '../../config/settings.ts';
 import type { FirstStart } from './first-start.ts';
 
-/** A worker could not start; the message is for the operator as it is. */
-export class WorkerFailure extends Error {}
+/** A worker could not start. The message is complete, and is meant for the operator. */
+export class WorkerError extends Error {}
 
 /**
- * What an operator is told of a start that failed.
- * @param master where the master secret of this start stands.
+ * @param master the location of the master secret of this start.
+ * @returns the message for an operator whose start failed.
  */
-export function startFailure(error: unknown, master?: FirstStart['master']): string {
-  const failure = failureOf(error);
-  if (master === undefined || !failure.includes(FOREIGN_SECRET)) return failure;
+export function startFailureMessage(error: unknown, master?: FirstStart['master']): string {
+  const message = messageOf(error);
+  if (master === undefined || !message.includes(FOREIGN_SECRET)) return message;
   const { file, isNew } = master;
-  // Whoever was just told to keep these secrets would look for the fault in them.
+  // Otherwise an operator who was just told to keep these secrets would search for a fault in them.
   return isNew
-    ? `${failure}.\nThe secrets in ${file} were generated just now and are not those of this database. Set MASTER_SECRET to ` +
+    ? `${message}.\nThe secrets in ${file} were generated just now and are not those of this database. Set MASTER_SECRET to ` +
         'that of the other processes on it, and AUTH_CLIENT_ID, AUTH_CLIENT_SECRET and PUBLIC_URL as well; ' +
         `${file} may be deleted`
-    : `${failure}.\nThis start took its MASTER_SECRET from ${file}; set the one of the other processes on this database`;
+    : `${message}.\nThis start took its MASTER_SECRET from ${file}; set the one of the other processes on this database`;
 }
 
-function failureOf(error: unknown): string {
-  if (error instanceof WorkerFailure) return error.message;
+function messageOf(error: unknown): string {
+  if (error instanceof WorkerError) return error.message;
   return error instanceof SettingsError ? error.message : `Vidimus could not start: ${explain(error)}`;
 }
 

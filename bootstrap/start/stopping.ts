@@ -1,27 +1,27 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Milliseconds that running requests get to finish after a signal. */
+/** The time in milliseconds that running requests get to finish after a signal. */
 export const GRACE_MS = 10_000;
-/** Milliseconds after a signal in which an idle connection is left open, so that its next answer says that it ends. */
+/** The time in milliseconds after a signal in which an idle connection stays open, so that its next response announces the end. */
 export const NOTICE_MS = 500;
 
 type Stopping = {
-  /** Says from now on that the service is not ready. */
+  /** The service reports from now on that it is not ready. */
   readonly drain: () => void;
-  /** How long it then serves as before. */
+  /** The time for which the service then serves as before. */
   readonly drainSeconds: number;
-  /** Answers with the exit code. */
+  /** @returns the exit code. */
   readonly stop: () => Promise<number>;
-  /** Ends what would outlive this process. */
+  /** Ends processes that would outlive this one. */
   readonly abandon?: () => void;
 };
 
 /**
- * Ends the process on SIGTERM or SIGINT: on the first when `stop` is done, on a second at once. Who shares out requests sends
- * SIGTERM, and has time to look elsewhere first; SIGINT comes from a terminal, where somebody waits.
+ * Ends the process on SIGTERM or SIGINT: after the first signal when `stop` is done, after a second signal at once. A load balancer or
+ * service manager sends SIGTERM, and needs time to choose another target; SIGINT comes from a terminal, where a user waits.
  */
 export function stopOnSignals({ drain, drainSeconds, stop, abandon = () => {} }: Stopping): void {
-  let stopping = false;
+  let isStopping = false;
   const end = async (signal: NodeJS.Signals): Promise<number> => {
     if (signal === 'SIGTERM' && drainSeconds > 0) {
       drain();
@@ -31,11 +31,11 @@ export function stopOnSignals({ drain, drainSeconds, stop, abandon = () => {} }:
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      if (stopping) {
+      if (isStopping) {
         abandon();
         process.exit(1);
       }
-      stopping = true;
+      isStopping = true;
       end(signal).then(
         (code) => process.exit(code),
         () => process.exit(1),
@@ -44,12 +44,12 @@ export function stopOnSignals({ drain, drainSeconds, stop, abandon = () => {} }:
   }
 }
 
-/** How often a process that npx started looks whether its parent is still there. */
+/** A process that npx started checks in this interval whether its parent still runs. */
 const PARENT_INTERVAL_MS = 1_000;
 
 /**
- * Ends the process in order when its parent has ended. npx starts the service below a shell, which ends on SIGTERM without passing it on:
- * the service would go on and keep its database and its port.
+ * Stops the process when its parent has ended. npx starts the service below a shell that ends on SIGTERM without passing it on: the
+ * service would continue and keep its database and its port.
  * @param parentOf the process id of the parent; it changes when the parent ends.
  */
 export function stopWithParent(environment: NodeJS.ProcessEnv, parentOf = () => process.ppid): void {

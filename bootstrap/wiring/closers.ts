@@ -1,4 +1,4 @@
-/** What must be let go at the end, in reverse order of opening. */
+/** Functions that release resources at the end, in the reverse order of opening. */
 export class Closers {
   readonly #closers: (() => Promise<void>)[] = [];
 

@@ -12,7 +12,7 @@ import { Secrets } from '../../application/ports/secrets.ts';
 import type { SigningKey, StoredKey } from '../../domain/keys/signing-key.ts';
 import type { Quotas } from '../../domain/tenants/quotas.ts';
 
-/** Dry runs over a database in memory, with providers of keys that have the names of the real ones. */
+/** Dry runs over a database in memory, with key providers that have the names of the real ones. */
 export class DryRunsInMemory extends needs({ kms: Kms, random: Random, secrets: Secrets }) implements DryRuns {
   readonly #quotas: Quotas;
 
@@ -30,7 +30,7 @@ export class DryRunsInMemory extends needs({ kms: Kms, random: Random, secrets: 
       store,
       cipher,
       kms,
-      // A new secret need not be hashed to be forgotten.
+      // A new secret is discarded after the dry run, so it need not be hashed.
       secrets: { hash: async () => '', verify: (secret, hash, name) => secrets.verify(secret, hash, name) },
       certificateAuthority: new X509Authority({ kms, random }),
       close: () => store.close(),
@@ -38,29 +38,29 @@ export class DryRunsInMemory extends needs({ kms: Kms, random: Random, secrets: 
   }
 }
 
-/** Bytes of a signature, by algorithm (RFC 7518 section 3.4, RFC 8037 section 3.1). */
+/** The bytes of a signature, by algorithm (RFC 7518 section 3.4, RFC 8037 section 3.1). */
 const SIGNATURE_BYTES = { ES256: 64, ES384: 96, ES512: 132, EdDSA: 64 } as const;
 
-/** Providers that forget their keys; a key of the real ones signs nothing here. */
+/** Providers that forget their keys. Signatures with existing keys are placeholders. */
 class ForgetfulKms extends KmsRegistry {
   readonly #kms: Kms;
-  readonly #made = new Set<string>();
+  readonly #createdKeyIds = new Set<string>();
 
   constructor({ kms, random }: PortsOf<typeof DryRunsInMemory.needs>, cipher: MasterCipher) {
-    const all = kms.providers();
+    const allProviders = kms.providers();
     super({
-      providers: all.map(({ name, type }) => ({ name, type, provider: new LocalKms({ name, cipher, random }) })),
-      default: all.find((provider) => provider.default)?.name ?? '',
+      providers: allProviders.map(({ name, type }) => ({ name, type, provider: new LocalKms({ name, cipher, random }) })),
+      default: allProviders.find((provider) => provider.default)?.name ?? '',
     });
     this.#kms = kms;
   }
 
-  override async generate(...wanted: Parameters<Kms['generate']>): Promise<StoredKey> {
-    return this.#remember(await super.generate(...wanted));
+  override async generate(...keyRequest: Parameters<Kms['generate']>): Promise<StoredKey> {
+    return this.#remember(await super.generate(...keyRequest));
   }
 
-  override async import(...wanted: Parameters<Kms['import']>): Promise<StoredKey> {
-    return this.#remember(await super.import(...wanted));
+  override async import(...keyRequest: Parameters<Kms['import']>): Promise<StoredKey> {
+    return this.#remember(await super.import(...keyRequest));
   }
 
   override providers(tenantId?: string): readonly KeyProvider[] {
@@ -79,11 +79,11 @@ class ForgetfulKms extends KmsRegistry {
 
   override sign(key: SigningKey, data: ToSign): Uint8Array | Promise<Uint8Array> {
     const { keyId, algorithm } = key.handle;
-    return this.#made.has(keyId) ? super.sign(key, data) : new Uint8Array(SIGNATURE_BYTES[algorithm]).fill(1);
+    return this.#createdKeyIds.has(keyId) ? super.sign(key, data) : new Uint8Array(SIGNATURE_BYTES[algorithm]).fill(1);
   }
 
   #remember(key: StoredKey): StoredKey {
-    this.#made.add(key.handle.keyId);
+    this.#createdKeyIds.add(key.handle.keyId);
     return key;
   }
 }

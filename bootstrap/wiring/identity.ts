@@ -16,31 +16,34 @@ type Ports = { readonly clock: Clock; readonly random: Random; readonly log: Log
 
 export type Identity = { readonly accessTokens: AccessTokens; readonly probe?: Probe; close(): Promise<void> };
 
-/** Who vouches for the callers of the administrative interface: this service, or a provider that `OIDC` names. */
+/** Opens the issuer of the access tokens of the administrative API: this service, or a provider that `OIDC` names. */
 export function openIdentity(settings: Settings, ports: Ports): Identity {
   const { OIDC: issuer } = settings;
-  return issuer === undefined ? local(settings, ports) : external(settings, issuer, ports);
+  return issuer === undefined ? localIdentity(settings, ports) : externalIdentity(settings, issuer, ports);
 }
 
-/** Anybody may ask for our health, and each login is work for the provider. */
+/** Every client may read the health, and each login is work for the provider. */
 const LOGIN_REST_MS = 10_000;
 
-function local(settings: Settings, ports: Ports): Identity {
-  // A former secret opens what was sealed under it and nothing else: who found it makes no tokens with it.
-  const [present = ''] = settings.MASTER_SECRET;
-  const key = createSecretKey(deriveKey(present, 'vidimus/access-token'));
+function localIdentity(settings: Settings, ports: Ports): Identity {
+  // A former secret only opens data that were sealed under it: an attacker who finds it cannot issue tokens.
+  const [presentSecret = ''] = settings.MASTER_SECRET;
+  const key = createSecretKey(deriveKey(presentSecret, 'vidimus/access-token'));
   const tokens = { key, issuer: settings.JWT_ISSUER, lifetimeSeconds: settings.JWT_EXPIRES_IN };
   return { accessTokens: new LocalAccessTokens(ports, tokens), close: async () => {} };
 }
 
-function external(settings: Settings, issuer: string, { clock, log }: Ports): Identity {
-  const internal = settings.OIDC_INTERNAL_ISSUER_URL ?? issuer;
-  // The operator named the provider, so it may be called wherever it is; what tenants configure may not.
-  const provider = new URL(internal);
+function externalIdentity(settings: Settings, issuer: string, { clock, log }: Ports): Identity {
+  const internalIssuer = settings.OIDC_INTERNAL_ISSUER_URL ?? issuer;
+  // The operator named the provider, so it may be called at any address. Addresses that tenants configure are restricted.
+  const provider = new URL(internalIssuer);
   const port = provider.port === '' ? '' : `:${provider.port}`;
   const outgoing = new Outgoing({ allow: [...settings.OUTBOUND_ALLOW, provider.hostname + port] });
-  const base = (address: string) => address.replace(/\/+$/, '');
-  const remote = new RedirectedRemote(outgoing, { published: base(issuer), internal: base(internal) });
+  const withoutTrailingSlash = (address: string) => address.replace(/\/+$/, '');
+  const remote = new RedirectedRemote(outgoing, {
+    published: withoutTrailingSlash(issuer),
+    internal: withoutTrailingSlash(internalIssuer),
+  });
   const authorizationServers = new RemoteAuthorizationServers({ remote, clock });
   const accessTokens = new OidcAccessTokens(
     { authorizationServers, clock, log },
@@ -53,7 +56,7 @@ function external(settings: Settings, issuer: string, { clock, log }: Ports): Id
     },
   );
   const client = { clientId: settings.OIDC_CLIENT_ID ?? '', clientSecret: settings.OIDC_CLIENT_SECRET ?? '' };
-  // The provider answers, and knows the client of this service.
+  // The probe succeeds when the provider answers and accepts the client of this service.
   const probe = {
     name: 'identity-provider',
     restMs: LOGIN_REST_MS,

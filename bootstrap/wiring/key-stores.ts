@@ -5,8 +5,8 @@ import { LocalKms } from '../../adapters/kms/local/local-kms.ts';
 import type { Cipher } from '../../application/ports/cipher.ts';
 import type { Probe } from '../../application/ports/probe.ts';
 import type { Random } from '../../application/ports/random.ts';
+import type { RequestSlots } from '../../application/ports/request-slots.ts';
 import type { Signatures } from '../../application/ports/signatures.ts';
-import type { WorkPlaces } from '../../application/ports/work-places.ts';
 import type { KmsConfig } from '../../config/kms-config.ts';
 import { SettingsError } from '../../config/settings.ts';
 
@@ -14,35 +14,34 @@ type Ports = {
   readonly cipher: Cipher;
   readonly random: Random;
   readonly signatures: Signatures;
-  /** None where no requests are served. */
-  readonly places?: WorkPlaces;
+  /** Undefined when no requests are served. */
+  readonly requestSlots?: RequestSlots;
 };
 
 export type KeyStores = {
   readonly kms: KmsRegistry;
-  /** One for each provider that can be out of reach. */
   readonly probes: readonly Probe[];
-  /** Fails when nothing at all can be signed; keys of one tenant at one provider keep nobody else from being served. */
+  /** Fails when no provider can sign. An unreachable provider of one tenant does not affect other tenants. */
   readonly anyProbe: Probe;
   close(): Promise<void>;
 };
 
 /**
- * Opens the key providers that the configuration names. One that does not answer is no reason not to start: its tenants
- * wait for it, and nobody else does.
+ * Opens the key providers that the configuration names. A provider that does not answer does not prevent the start: only its tenants wait
+ * for it.
  * @throws SettingsError with every provider that could never work as configured.
  */
 export async function openKeyStores(config: KmsConfig, ports: Ports): Promise<KeyStores> {
-  const opened: NamedProvider[] = [];
+  const openedProviders: NamedProvider[] = [];
   const faults: string[] = [];
   const close = async () => {
-    for (const { provider } of opened) await provider.close();
+    for (const { provider } of openedProviders) await provider.close();
   };
   for (const [name, settings] of Object.entries(config.providers)) {
     try {
       const { type, onlyFor } = settings;
       const provider = await openProvider(name, settings, ports);
-      opened.push({ name, type, provider, ...(onlyFor !== undefined && { onlyFor }) });
+      openedProviders.push({ name, type, provider, ...(onlyFor !== undefined && { onlyFor }) });
     } catch (error) {
       faults.push(`KMS_CONFIG: providers.${name}: ${error instanceof Error ? error.message : String(error)}`);
     }
@@ -51,8 +50,8 @@ export async function openKeyStores(config: KmsConfig, ports: Ports): Promise<Ke
     await close();
     throw new SettingsError(faults);
   }
-  const kms = new KmsRegistry({ providers: opened, default: config.default, tenantDefaults: config.tenants });
-  const probes = opened
+  const kms = new KmsRegistry({ providers: openedProviders, default: config.default, tenantDefaults: config.tenants });
+  const probes = openedProviders
     .filter(({ type }) => type !== 'local')
     .map(({ name }) => ({
       name: `key-provider/${name}`,
@@ -62,18 +61,18 @@ export async function openKeyStores(config: KmsConfig, ports: Ports): Promise<Ke
   const anyProbe = {
     name: 'keys',
     async check() {
-      if (opened.some(({ type }) => type === 'local')) return;
-      await Promise.any(opened.map(({ name }) => kms.assertReachable(name)));
+      if (openedProviders.some(({ type }) => type === 'local')) return;
+      await Promise.any(openedProviders.map(({ name }) => kms.assertReachable(name)));
     },
   };
   return { kms, probes, anyProbe, close };
 }
 
-/** Each kind of provider is loaded only where it is configured. */
+/** Each type of provider is loaded only when it is configured. */
 async function openProvider(
   name: string,
   settings: KmsConfig['providers'][string],
-  { cipher, random, signatures, places }: Ports,
+  { cipher, random, signatures, requestSlots }: Ports,
 ): Promise<KmsProvider> {
   switch (settings.type) {
     case 'local':
@@ -81,12 +80,12 @@ async function openProvider(
     case 'vault': {
       const { VaultKms } = await import('../../adapters/kms/vault/vault-kms.ts');
       const provider = new VaultKms({ name, settings, random });
-      return new CheckedSignatures({ name, provider, signatures, places });
+      return new CheckedSignatures({ name, provider, signatures, places: requestSlots });
     }
     case 'pkcs11': {
       const { Pkcs11Kms } = await import('../../adapters/kms/pkcs11/pkcs11-kms.ts');
       const provider = await Pkcs11Kms.open({ name, settings, random });
-      return new CheckedSignatures({ name, provider, signatures, places });
+      return new CheckedSignatures({ name, provider, signatures, places: requestSlots });
     }
   }
 }

@@ -24,7 +24,7 @@ import { CheckHealth, CheckReadiness } from '../../application/health/check-heal
 import { Draining } from '../../application/health/draining.ts';
 import type { Token } from '../../application/needs.ts';
 import { AccessTokens } from '../../application/ports/access-tokens.ts';
-import { AuditCodes } from '../../application/ports/audit-codes.ts';
+import { AuditMacs } from '../../application/ports/audit-macs.ts';
 import { AuthorizationServers } from '../../application/ports/authorization-servers.ts';
 import { CertificateAuthority } from '../../application/ports/certificate-authority.ts';
 import { Certificates } from '../../application/ports/certificates.ts';
@@ -51,7 +51,7 @@ import { Traces } from '../../application/ports/traces.ts';
 import { TrustListReader } from '../../application/ports/trust-list-reader.ts';
 import { Webhooks } from '../../application/ports/webhooks.ts';
 import { WorkQueue } from '../../application/ports/work-queue.ts';
-import { setCacheMemory } from '../../application/tenant-cache/bounded.ts';
+import { setCacheMemory } from '../../application/tenant-cache/cache-memory.ts';
 import { TenantConfigurations } from '../../application/tenant-cache/tenant-configurations.ts';
 import { type Settings, SettingsError } from '../../config/settings.ts';
 import type { Quotas } from '../../domain/tenants/quotas.ts';
@@ -63,12 +63,12 @@ import { openIdentity } from './identity.ts';
 import { openKeyStores } from './key-stores.ts';
 import { watchForRewinds } from './rewind-watch.ts';
 import { serviceSettings } from './service-settings.ts';
-import { type Telemetry, watchStore } from './telemetry.ts';
+import { observeStore, type Telemetry } from './telemetry.ts';
 import { threadedTrustLists } from './trust-list-reader.ts';
 import { trustListsProbe } from './trust-lists-check.ts';
 import { identifierOf } from './wire.ts';
 
-/** Opens the adapters that the configuration chooses, and binds each to its port. */
+/** Opens the adapters that the configuration selects, and binds each of them to its port. */
 export async function openPlatform(
   settings: Settings,
   closers: Closers,
@@ -83,16 +83,16 @@ export async function openPlatform(
   const random = new NodeRandom();
   const signatures = new NodeSignatures();
   const cipher = new MasterCipher({ masterSecrets: settings.MASTER_SECRET, random });
-  const { opened, rewinds } = await openDatabase(settings, closers, { cipher, log });
-  watchStore(telemetry.metrics, opened, settings.DATABASE_POOL);
-  const places = new Admission(settings.REQUESTS_AT_ONCE);
-  const outgoing = new Outgoing({ allow: settings.OUTBOUND_ALLOW, places });
+  const { opened: ormStore, rewinds } = await openDatabase(settings, closers, { cipher, log });
+  observeStore(telemetry.metrics, ormStore, settings.DATABASE_POOL);
+  const admission = new Admission(settings.REQUESTS_AT_ONCE);
+  const outgoing = new Outgoing({ allow: settings.OUTBOUND_ALLOW, places: admission });
   closers.add(() => outgoing.close());
-  const keyStores = await openKeyStores(settings.KMS, { cipher, random, signatures, places });
+  const keyStores = await openKeyStores(settings.KMS, { cipher, random, signatures, requestSlots: admission });
   closers.add(() => keyStores.close());
-  const ports = { store: opened, kms: keyStores.kms, remote: outgoing };
+  const ports = { store: ormStore, kms: keyStores.kms, remote: outgoing };
   const { store, kms, remote, webhooks } = await observedPorts(ports, telemetry.observer);
-  const secrets = new Argon2Secrets({}, places);
+  const secrets = new Argon2Secrets({}, admission);
   const dispatch = await openDispatch(settings, log);
   closers.add(() => dispatch.close());
   const { eventBus } = dispatch;
@@ -125,10 +125,10 @@ export async function openPlatform(
   if (metrics !== undefined) provide(Metrics, metrics);
   if (traces !== undefined) provide(Traces, traces);
   provide(CheckHealth, new CheckHealth({ log, draining, probes, metrics }));
-  const needed = [databaseProbe, keyStores.anyProbe];
-  provide(CheckReadiness, new CheckReadiness({ log, draining, probes: needed }));
-  provide(AuditCodes, opened);
-  provide(Admission, places);
+  const requiredProbes = [databaseProbe, keyStores.anyProbe];
+  provide(CheckReadiness, new CheckReadiness({ log, draining, probes: requiredProbes }));
+  provide(AuditMacs, ormStore);
+  provide(Admission, admission);
   provide(Remote, remote);
   provide(Webhooks, webhooks(new RemoteWebhooks({ remote, clock, cipher, traces })));
   provide(AuthorizationServers, new RemoteAuthorizationServers({ remote, clock }));
@@ -148,7 +148,7 @@ export async function openPlatform(
   if (dispatch.workQueue !== undefined) provide(WorkQueue, dispatch.workQueue);
   if (dispatch.eventPublisher !== undefined) provide(EventPublisher, dispatch.eventPublisher);
   const tenantConfigurations = new TenantConfigurations({ store, settings: service, eventBus, clock });
-  tenantConfigurations.remembered.touched = opened.touched;
+  tenantConfigurations.sessionCache.onLookUp = ormStore.touched;
   provide(TenantConfigurations, tenantConfigurations);
   return container;
 }
@@ -167,18 +167,18 @@ async function openDatabase(settings: Settings, closers: Closers, { cipher, log 
       }),
   };
   const file = newFileOf(settings.DATABASE_URL);
-  const opened = await OrmStore.open(database, cipher);
-  refuseOnCluster(opened, settings);
+  const ormStore = await OrmStore.open(database, cipher);
+  refuseOnCluster(ormStore, settings);
   if (file !== undefined) log.info('a new database was made', { file });
-  opened.touched = (sessionId) => log.note({ sessionId });
-  closers.add(() => opened.close());
-  const rewinds = await watchForRewinds(opened, settings, log);
+  ormStore.touched = (sessionId) => log.note({ sessionId });
+  closers.add(() => ormStore.close());
+  const rewinds = await watchForRewinds(ormStore, settings, log);
   closers.add(() => rewinds.close());
-  await tellOfFormerSecrets(opened, cipher, log);
-  return { opened, rewinds };
+  await warnOfFormerSecrets(ormStore, cipher, log);
+  return { opened: ormStore, rewinds };
 }
 
-/** Each machine numbers its transactions for itself, so nobody could tell which events were handed on. */
+/** Each machine of a cluster numbers its own transactions, so published events cannot be told from unpublished ones. */
 function refuseOnCluster({ isCluster }: OrmStore, { AMQP_URL }: Settings): void {
   if (!isCluster || AMQP_URL === undefined) return;
   throw new SettingsError([
@@ -186,30 +186,31 @@ function refuseOnCluster({ isCluster }: OrmStore, { AMQP_URL }: Settings): void 
   ]);
 }
 
-/** Former secrets are only there until everything is sealed under the present one. */
-async function tellOfFormerSecrets(store: OrmStore, { keyIds }: Cipher, log: Log): Promise<void> {
-  const [, ...former] = keyIds;
-  if (former.length === 0) return;
+/** Former secrets are needed only until all data are sealed under the present secret. */
+async function warnOfFormerSecrets(store: OrmStore, { keyIds }: Cipher, log: Log): Promise<void> {
+  const [, ...formerKeyIds] = keyIds;
+  if (formerKeyIds.length === 0) return;
   const resealed = await store.maintenance.resealedKeys();
-  const needed = former.filter((id) => !resealed.includes(id)).length;
-  if (needed === 0) log.info('nothing is sealed under the former secrets any more; take them out of MASTER_SECRET');
+  const neededCount = formerKeyIds.filter((id) => !resealed.includes(id)).length;
+  if (neededCount === 0) log.info('nothing is sealed under the former secrets any more; take them out of MASTER_SECRET');
   else
-    log.warn('data is sealed under former secrets; `npx vidimus reseal` (in a clone `npm run reseal`) seals it anew', { former: needed });
+    log.warn('data is sealed under former secrets; `npx vidimus reseal` (in a clone `npm run reseal`) seals it anew', {
+      former: neededCount,
+    });
 }
 
 type Dispatch = {
   readonly eventBus: EventBus;
-  /** Undefined where the process that holds the lease of a job does all of it. */
+  /** Undefined when the process that holds the lease of a job does all of its work. */
   readonly workQueue: WorkQueue | undefined;
-  /** Undefined where nobody is told of events. */
   readonly eventPublisher: EventPublisher | undefined;
-  /** What it says is a warning: the service goes on without the broker. */
+  /** A failing probe is a warning: the service continues without the broker. */
   readonly probe: Probe | undefined;
   close(): Promise<void>;
 };
 
 /**
- * Within this process, or by the broker, which is called in the background.
+ * Dispatches within this process, or through the broker, which is called in the background.
  * @throws Error when `AMQP_CA` cannot be read.
  */
 async function openDispatch({ AMQP_URL: address, AMQP_CA: ca, PUBLIC_URL: publicUrl }: Settings, log: Log): Promise<Dispatch> {
@@ -222,7 +223,7 @@ async function openDispatch({ AMQP_URL: address, AMQP_CA: ca, PUBLIC_URL: public
       close: () => Promise.resolve(),
     };
   }
-  // Loaded when it is wanted.
+  // The modules are loaded on demand.
   const { RabbitConnection } = await import('../../adapters/dispatch/rabbitmq/connection.ts');
   const { RabbitEventBus } = await import('../../adapters/dispatch/rabbitmq/event-bus.ts');
   const { RabbitEventPublisher } = await import('../../adapters/dispatch/rabbitmq/event-publisher.ts');
@@ -240,8 +241,8 @@ async function openDispatch({ AMQP_URL: address, AMQP_CA: ca, PUBLIC_URL: public
 }
 
 /**
- * The file of SQLite that is yet to be made. A mistyped `DATABASE_URL` begins with an empty service, so the log says it.
- * @returns undefined where there is one, and for other databases.
+ * A mistyped `DATABASE_URL` starts with an empty service, so the log names a new SQLite file.
+ * @returns the path of an SQLite file that does not exist yet; undefined when it exists, and for other databases.
  */
 export function newFileOf(url: string): string | undefined {
   const file = url.startsWith('sqlite:') && url !== 'sqlite::memory:' ? url.slice('sqlite:'.length) : '';
@@ -252,7 +253,7 @@ type Ports = { readonly store: Store; readonly kms: Kms; readonly remote: Remote
 
 type ObservedPorts = Ports & { readonly webhooks: (webhooks: Webhooks) => Webhooks };
 
-/** The same ports, and what is done through them is told of. As they are where nobody looks. */
+/** @returns the ports with observation of their calls, or unchanged when there is no observer. */
 async function observedPorts(ports: Ports, observer: Observer | undefined): Promise<ObservedPorts> {
   if (observer === undefined) return { ...ports, webhooks: (webhooks) => webhooks };
   const [{ ObservedStore }, { ObservedKms }, { ObservedRemote }, { ObservedWebhooks }] = await Promise.all([

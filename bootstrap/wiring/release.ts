@@ -5,27 +5,27 @@ import type { Release } from '../../application/ports/settings.ts';
 
 let cached: Release | undefined;
 
-/** The release that runs. It does not change while the process lives. */
+/** @returns the release that runs. It does not change while the process lives. */
 export function currentRelease(): Release {
   cached ??= { version: readVersion(), commit: readCommit() };
   return cached;
 }
 
-/** Built code lies one folder deeper than its sources. */
+/** Built code is one folder deeper than its sources. */
 function readVersion(): string {
   const text = readIfPresent('../../package.json') ?? readIfPresent('../../../package.json');
   return text === undefined ? 'unknown' : (JSON.parse(text) as { version: string }).version;
 }
 
-/** The build writes `dist/commit.txt`. In a clone that runs its sources, git is asked. */
+/** The build writes `dist/commit.txt`. A clone that runs its sources calls git. */
 function readCommit(): string | null {
-  const written = readIfPresent('../../commit.txt');
-  if (written !== undefined) return written.trim() === '' ? null : written.trim();
+  const writtenCommit = readIfPresent('../../commit.txt');
+  if (writtenCommit !== undefined) return writtenCommit.trim() === '' ? null : writtenCommit.trim();
   try {
     const cwd = fileURLToPath(new URL('../..', import.meta.url));
     return execFileSync('git', ['rev-parse', 'HEAD'], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
   } catch {
-    // No git, or no clone.
+    // Git is not installed, or the folder is not a clone.
     return null;
   }
 }

@@ -42,7 +42,7 @@ import { webhookSecretRoutes } from '../../adapters/http/webhooks/webhook-secret
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { obtain } from './wire.ts';
 
-/** In the order in which they are tried: what wallets and everybody call comes before all that administrators call. */
+/** The routes are tried in this order: the routes of wallets and public routes come before those of administrators. */
 const FAMILIES: readonly Family[] = [
   issuanceWalletRoutes,
   authorizationServerRoutes,
@@ -93,16 +93,16 @@ const FAMILIES: readonly Family[] = [
   ],
 ];
 
-/** The whole route table; the API document is made of it and is part of it. */
+/** The whole route table. The API document describes it and is part of it. */
 export function collectRoutes(container: Container, metrics?: Parameters<typeof metricsRoutes>[0]): readonly Route[] {
   const settings = container.get(ServiceSettings);
   const routes = FAMILIES.flatMap((make) => make((token) => obtain(container, token)));
-  // Loaded when somebody asks for the document: an idle process can do without what builds it.
+  // The module is loaded when the document is requested, so that an idle process does not hold it.
   const document = async (): Promise<object> => {
     const { buildOpenApi } = await import('../../adapters/http/openapi/openapi.ts');
-    return buildOpenApi(all, { publicUrl: settings.publicUrl, version: settings.release.version });
+    return buildOpenApi(allRoutes, { publicUrl: settings.publicUrl, version: settings.release.version });
   };
-  const all: readonly Route[] = [...routes, ...documentationRoutes(document, settings)];
-  // Not in the document: for whoever runs the service, and not for its clients.
-  return metrics === undefined ? all : [...all, ...metricsRoutes(metrics)];
+  const allRoutes: readonly Route[] = [...routes, ...documentationRoutes(document, settings)];
+  // The route of the metrics is not in the document: it is for the operator, and not for clients.
+  return metrics === undefined ? allRoutes : [...allRoutes, ...metricsRoutes(metrics)];
 }

@@ -4,9 +4,9 @@ import type { ServiceSettings } from '../../application/ports/settings.ts';
 import type { Settings } from '../../config/settings.ts';
 import { currentRelease } from './release.ts';
 
-/** The slice of the configuration that use cases see; every purpose has a key of its own. */
+/** The part of the configuration that use cases receive; every purpose has a key of its own. */
 export function serviceSettings(settings: Settings): ServiceSettings {
-  const [first = ''] = settings.MASTER_SECRET;
+  const [presentSecret = ''] = settings.MASTER_SECRET;
   const keys = (label: string) => settings.MASTER_SECRET.map((secret) => createSecretKey(deriveKey(secret, label)));
   return {
     publicUrl: settings.PUBLIC_URL,
@@ -22,7 +22,7 @@ export function serviceSettings(settings: Settings): ServiceSettings {
     nonceKeys: keys('vidimus/challenge'),
     refreshTokenKeys: keys('vidimus/refresh-token'),
     encryptionKeys: keys('vidimus/credential-encryption'),
-    subjectKey: createSecretKey(deriveKey(first, 'vidimus/subject')),
+    subjectKey: createSecretKey(deriveKey(presentSecret, 'vidimus/subject')),
     txCodeKeys: keys('vidimus/tx-code'),
   };
 }

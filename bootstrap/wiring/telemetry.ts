@@ -8,7 +8,7 @@ import { CheckHealth } from '../../application/health/check-health.ts';
 import { Draining } from '../../application/health/draining.ts';
 import { Metrics } from '../../application/ports/metrics.ts';
 import type { Traces } from '../../application/ports/traces.ts';
-import { cacheBytes } from '../../application/tenant-cache/bounded.ts';
+import { cacheBytes } from '../../application/tenant-cache/cache-memory.ts';
 import { type Settings, SettingsError } from '../../config/settings.ts';
 import type { HttpServer } from './http-server.ts';
 import { currentRelease } from './release.ts';
@@ -16,16 +16,16 @@ import { find } from './wire.ts';
 
 export type { MeasuredProcess };
 
-/** How often the parts of the health answer are looked at for metrics, besides when somebody asks. */
+/** The parts of the health are checked for metrics in this interval, besides the checks on request. */
 const HEALTH_MS = 15_000;
 
 export type Telemetry = {
   readonly metrics?: Metrics;
   readonly traces?: Traces;
-  /** Wraps ports; there is none where nobody looks. */
+  /** Wraps ports; undefined when neither metrics nor traces are on. */
   readonly observer?: Observer;
   readonly measure?: () => Promise<MeasuredProcess>;
-  /** The same as text, of this process alone. */
+  /** The same metrics of this process as text. */
   readonly metricsText?: () => Promise<string>;
   close(): Promise<void>;
 };
@@ -34,18 +34,18 @@ export function isMeasuring({ METRICS_ADDRESS, METRICS_TOKEN }: Settings): boole
   return METRICS_ADDRESS !== undefined || METRICS_TOKEN !== undefined;
 }
 
-/** Loads what measures and traces where somebody looks, and nothing otherwise. */
+/** Loads the modules for metrics and traces only when they are on. */
 export async function openTelemetry(settings: Settings): Promise<Telemetry> {
-  const measured = isMeasuring(settings) ? await openMetrics(settings) : {};
-  const traced = await openTraces(settings);
-  const { metrics } = measured;
-  const { traces, close } = traced;
+  const metricsPart = isMeasuring(settings) ? await openMetrics(settings) : {};
+  const tracesPart = await openTraces(settings);
+  const { metrics } = metricsPart;
+  const { traces, close } = tracesPart;
   if (metrics === undefined && traces === undefined) return { close };
-  const { Observer: Made } = await import('../../adapters/system/observed/observer.ts');
-  return { ...measured, ...traced, observer: new Made(metrics, traces) };
+  const { Observer: ObserverClass } = await import('../../adapters/system/observed/observer.ts');
+  return { ...metricsPart, ...tracesPart, observer: new ObserverClass(metrics, traces) };
 }
 
-/** @throws SettingsError where the packages for it are not installed. */
+/** @throws SettingsError when the packages for traces are not installed. */
 async function openTraces({
   OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
   OTEL_TRACES_SAMPLER_ARG: ratio,
@@ -65,33 +65,32 @@ async function openMetrics({ METRICS_TENANTS: tenants }: Settings): Promise<Pick
   return { metrics, measure: () => registry.getMetricsAsJSON(), metricsText: () => registry.metrics() };
 }
 
-/** Bytes of open sessions, and connections of the pool where there is one. */
-export function watchStore(metrics: Metrics | undefined, { connections, sessionBytes }: OrmStore, poolSize: number): void {
+export function observeStore(metrics: Metrics | undefined, { connections, sessionBytes }: OrmStore, poolSize: number): void {
   if (sessionBytes !== undefined) {
-    metrics?.watch('open_session_bytes_highest', () => ({ '': sessionBytes.highest() }));
-    metrics?.watch('open_session_bytes_limit', () => ({ '': sessionBytes.quota }));
+    metrics?.observeGauge('open_session_bytes_highest', () => ({ '': sessionBytes.highest() }));
+    metrics?.observeGauge('open_session_bytes_limit', () => ({ '': sessionBytes.quota }));
   }
   if (connections === undefined) return;
-  metrics?.watch('database_connections', connections);
-  metrics?.watch('database_connections_limit', () => ({ '': poolSize }));
+  metrics?.observeGauge('database_connections', connections);
+  metrics?.observeGauge('database_connections_limit', () => ({ '': poolSize }));
 }
 
-/** Looks at what changes by itself. @returns what ends that. */
-export function startWatching(container: Container, server: HttpServer): () => void {
+/** Observes values that change without calls. @returns a function that ends it. */
+export function startObserving(container: Container, server: HttpServer): () => void {
   const metrics = find(container, Metrics);
   if (metrics === undefined) return () => {};
   const draining = container.get(Draining);
   const admission = container.get(Admission);
-  metrics.watch('cache_bytes', cacheBytes);
-  metrics.watch('heap_limit_bytes', () => ({ '': getHeapStatistics().heap_size_limit }));
-  metrics.watch('draining', () => ({ '': Number(draining.isUnderWay) }));
-  metrics.watch('requests_waiting', () => ({ '': admission.waitingCount }));
-  metrics.watch('http_connections', () => ({ '': server.connectionCount }));
-  metrics.watch('http_connections_limit', () => ({ '': server.maxConnections }));
+  metrics.observeGauge('cache_bytes', cacheBytes);
+  metrics.observeGauge('heap_limit_bytes', () => ({ '': getHeapStatistics().heap_size_limit }));
+  metrics.observeGauge('draining', () => ({ '': Number(draining.isDraining) }));
+  metrics.observeGauge('requests_waiting', () => ({ '': admission.waitingCount }));
+  metrics.observeGauge('http_connections', () => ({ '': server.connectionCount }));
+  metrics.observeGauge('http_connections_limit', () => ({ '': server.maxConnections }));
   const checkHealth = container.get(CheckHealth);
-  const look = () => void checkHealth.execute();
-  look();
-  const timer = setInterval(look, HEALTH_MS);
+  const checkNow = () => void checkHealth.execute();
+  checkNow();
+  const timer = setInterval(checkNow, HEALTH_MS);
   timer.unref();
   return () => clearInterval(timer);
 }

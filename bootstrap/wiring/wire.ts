@@ -2,40 +2,40 @@ import type { Container, ServiceIdentifier } from 'inversify';
 import type { PortsOf, Token, Tokens } from '../../application/needs.ts';
 import { Traces } from '../../application/ports/traces.ts';
 
-/** A class that says what it needs. */
-type Needy<T> = { readonly needs: Tokens; new (ports: object): T };
+/** A class that declares its dependencies. */
+type ClassWithNeeds<T> = { readonly needs: Tokens; new (ports: object): T };
 
 /**
- * @returns the one of the whole process that `token` stands for: an adapter that was bound to its port, or a class that
- *   says what it needs, made when it is wanted first.
+ * @returns the instance of the process for `token`: an adapter that was bound to its port, or a class that declares its dependencies and
+ *   is created at the first use.
  */
 export function obtain<T>(container: Container, token: Token<T>): T {
   const identifier = identifierOf(token);
   if (!container.isBound(identifier) && 'needs' in token) {
-    const type = token as unknown as Needy<T>;
+    const type = token as unknown as ClassWithNeeds<T>;
     const make = () => traced(container, new type(resolve(container, type.needs)));
     container.bind(identifier).toDynamicValue(make).inSingletonScope();
   }
   return container.get(identifier);
 }
 
-/** Where somebody collects traces, each use case is a part of them under the name of its class. */
-function traced<T>(container: Container, made: T): T {
+/** When traces are collected, each use case is a span with the name of its class. */
+function traced<T>(container: Container, instance: T): T {
   const traces = find(container, Traces);
-  const useCase = made as { execute?: (...asked: unknown[]) => unknown };
+  const useCase = instance as { execute?: (...parameters: unknown[]) => unknown };
   const { execute } = useCase;
-  if (traces === undefined || typeof execute !== 'function') return made;
-  const { name } = (made as object).constructor;
-  useCase.execute = (...asked) => traces.span(name, {}, () => execute.apply(made, asked));
-  return made;
+  if (traces === undefined || typeof execute !== 'function') return instance;
+  const { name } = (instance as object).constructor;
+  useCase.execute = (...parameters) => traces.span(name, {}, () => execute.apply(instance, parameters));
+  return instance;
 }
 
-/** @returns the adapter of a port that not every configuration has; undefined where there is none. */
+/** @returns the adapter of a port that is not part of every configuration; undefined when there is none. */
 export function find<T>(container: Container, port: Token<T>): T | undefined {
   return container.isBound(identifierOf(port)) ? container.get(identifierOf(port)) : undefined;
 }
 
-/** @returns what these tokens stand for, by their names. */
+/** @returns the instances for these tokens, by name. */
 export function resolve<T extends Tokens>(container: Container, tokens: T): PortsOf<T> {
   const ports = Object.entries(tokens).map(([name, token]) => [name, obtain(container, token)]);
   return Object.fromEntries(ports) as PortsOf<T>;

@@ -1,26 +1,25 @@
 import type { MeasuredProcess } from '../wiring/telemetry.ts';
 
-/** What a supervisor tells a worker; a connection comes with the first. */
+/** Messages of a supervisor to a worker; the first kind carries a connection. */
 export type ToWorker =
   | { readonly type: 'connection' }
-  /** It is to say what it measured. */
+  /** The worker is to report its metrics. */
   | { readonly type: 'measure'; readonly id: number }
-  /** What all workers measured, as it asked; undefined when that is not to be had. */
+  /** The metrics of all workers, in response to `read-metrics`; undefined when they are not available. */
   | { readonly type: 'metrics'; readonly id: number; readonly text: string | undefined }
   | { readonly type: 'drain' }
   | { readonly type: 'stop' };
 
-/** What a worker tells its supervisor. */
 export type FromWorker =
   | { readonly type: 'ready' }
-  /** It ends. @param message for the operator. */
+  /** The worker ends. @param message for the operator. */
   | { readonly type: 'failed'; readonly message: string }
-  /** The connection that was sent is here. */
+  /** The worker has received the connection. */
   | { readonly type: 'taken' }
   | { readonly type: 'measured'; readonly id: number; readonly metrics: MeasuredProcess }
-  /** Somebody asks it for the metrics of all. */
+  /** The worker requests the metrics of all workers. */
   | { readonly type: 'read-metrics'; readonly id: number };
 
-/** The only argument of a worker: whether it does what one of them does for all at the start of the service. */
-export const FIRST = 'first';
-export const FURTHER = 'further';
+/** The only argument of a worker tells whether it performs the tasks of the first process of a service. */
+export const FIRST_WORKER = 'first';
+export const FURTHER_WORKER = 'further';

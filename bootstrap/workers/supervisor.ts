@@ -2,28 +2,28 @@ import { createServer } from 'node:net';
 import { PinoLog } from '../../adapters/system/pino-log.ts';
 import type { Settings } from '../../config/settings.ts';
 import { openMetricsServer } from '../start/metrics-address.ts';
-import { startFailure } from '../start/start-failure.ts';
+import { startFailureMessage } from '../start/start-failure.ts';
 import { GRACE_MS } from '../start/stopping.ts';
-import { stopAccepting } from '../wiring/accepting.ts';
 import { Closers } from '../wiring/closers.ts';
 import { currentRelease } from '../wiring/release.ts';
+import { stopAccepting } from '../wiring/stop-accepting.ts';
 import type { MeasuredProcess } from '../wiring/telemetry.ts';
-import { Handover } from './handover.ts';
+import { ConnectionDistributor } from './connection-distributor.ts';
 import { type WorkerEnd, WorkerProcess } from './worker-process.ts';
 
-/** Beyond its grace a worker has this long to let go of what it holds. */
-const LET_GO_MS = 10_000;
+/** The time that a worker has beyond its grace to release its resources. */
+const RELEASE_MS = 10_000;
 
 /**
- * Keeps several workers running and shares out connections among them. It accepts connections itself: a worker that ends, or
- * is told to, then has none that nobody serves.
+ * Runs several workers and distributes connections among them. It accepts connections itself, so that no connection is lost with a worker
+ * that ends or is stopped.
  */
 export class Supervisor {
   readonly #settings: Settings;
   readonly #log: PinoLog;
-  readonly #handover = new Handover();
-  // What a connection begins with is read by the worker that gets it.
-  readonly #server = createServer({ pauseOnConnect: true, noDelay: true }, (connection) => this.#handover.accept(connection));
+  readonly #distributor = new ConnectionDistributor();
+  // The first bytes of a connection are read by the worker that gets it.
+  readonly #server = createServer({ pauseOnConnect: true, noDelay: true }, (connection) => this.#distributor.accept(connection));
   readonly #workers = new Set<WorkerProcess>();
   readonly #restarts = new Set<NodeJS.Timeout>();
   readonly #closers = new Closers();
@@ -39,14 +39,14 @@ export class Supervisor {
   }
 
   /**
-   * Resolves when all workers serve. The first one brings the database up to date and imports the configuration folder.
-   * @throws Error with what kept a worker from starting; then none is left.
+   * Resolves when all workers serve. The first worker updates the database and imports the configuration folder.
+   * @throws Error with the reason why a worker did not start; no worker remains then.
    */
   async start(): Promise<void> {
     const { WORKERS, HOST, PORT, PUBLIC_URL } = this.#settings;
     try {
-      await this.#startOne({ isFirst: true });
-      const further = Array.from({ length: WORKERS - 1 }, () => this.#startOne({ isFirst: false }));
+      await this.#startWorker({ isFirst: true });
+      const further = Array.from({ length: WORKERS - 1 }, () => this.#startWorker({ isFirst: false }));
       await Promise.all(further);
       await openMetricsServer(this.#settings, () => this.#readMetrics(), this.#closers);
       await this.#listen();
@@ -65,24 +65,24 @@ export class Supervisor {
     });
   }
 
-  /** Whoever asks a worker, also one that is started later, is told that it is not ready; all serve as before. */
+  /** All workers, including those that start later, report that they are not ready, and serve as before. */
   drain(): void {
     this.#isDraining = true;
     for (const worker of this.#workers) worker.drain();
   }
 
-  /** @returns the exit code: 0 when every worker finished what it had begun. */
+  /** @returns the exit code: 0 when every worker finished its requests. */
   async stop(): Promise<number> {
     this.#isStopping = true;
     for (const timer of this.#restarts) clearTimeout(timer);
     await stopAccepting(this.#server);
-    // Messages keep their order, but a connection that no worker was free for was not sent yet.
-    await Promise.race([this.#handover.settled(), pause(GRACE_MS)]);
-    const ends = await this.#endWorkers();
+    // Messages keep their order, but a connection that waits for a free worker was not sent yet.
+    await Promise.race([this.#distributor.settled(), pause(GRACE_MS)]);
+    const workerEnds = await this.#endWorkers();
     await this.#closers.closeAll();
-    this.#log.info('stopped', { workers: ends.length });
+    this.#log.info('stopped', { workers: workerEnds.length });
     this.#log.close();
-    return ends.every(({ code }) => code === 0) ? 0 : 1;
+    return workerEnds.every(({ code }) => code === 0) ? 0 : 1;
   }
 
   killWorkers(): void {
@@ -95,27 +95,27 @@ export class Supervisor {
 
   async #endWorkers(): Promise<WorkerEnd[]> {
     for (const worker of this.#workers) worker.stop();
-    const timer = setTimeout(() => this.killWorkers(), GRACE_MS + LET_GO_MS);
-    const ends = await Promise.all(Array.from(this.#workers, ({ ended }) => ended));
+    const timer = setTimeout(() => this.killWorkers(), GRACE_MS + RELEASE_MS);
+    const workerEnds = await Promise.all(Array.from(this.#workers, ({ ended }) => ended));
     clearTimeout(timer);
-    return ends;
+    return workerEnds;
   }
 
-  /** Resolves when it serves; when it ends later, another one follows. */
-  async #startOne({ isFirst }: { readonly isFirst: boolean }): Promise<void> {
-    const worker = await this.#serving(isFirst);
+  /** Resolves when the worker serves; a worker that ends later is replaced. */
+  async #startWorker({ isFirst }: { readonly isFirst: boolean }): Promise<void> {
+    const worker = await this.#startServingWorker(isFirst);
     this.#replaceAtEnd(worker, new RestartPause());
   }
 
-  /** @throws Error when it ends before it serves. */
-  async #serving(isFirst: boolean): Promise<WorkerProcess> {
+  /** @throws Error when the worker ends before it serves. */
+  async #startServingWorker(isFirst: boolean): Promise<WorkerProcess> {
     const worker = new WorkerProcess({
       isFirst,
-      // What `auto` means is decided once.
+      // The number of workers for `auto` is determined once.
       environment: { ...process.env, WORKERS: String(this.#settings.WORKERS) },
       readMetrics: () => this.#readMetrics(),
-      taken: (one) => this.#handover.taken(one),
-      gone: (one) => this.#handover.remove(one),
+      onTaken: (takenWorker) => this.#distributor.taken(takenWorker),
+      onGone: (goneWorker) => this.#distributor.remove(goneWorker),
     });
     this.#workers.add(worker);
     void worker.ended.then(() => {
@@ -124,7 +124,7 @@ export class Supervisor {
     });
     await worker.ready;
     if (this.#isDraining) worker.drain();
-    this.#handover.add(worker);
+    this.#distributor.add(worker);
     return worker;
   }
 
@@ -139,16 +139,16 @@ export class Supervisor {
   #restart(restartPause: RestartPause, livedMs: number): void {
     const timer = setTimeout(async () => {
       this.#restarts.delete(timer);
-      const began = performance.now();
+      const startedAt = performance.now();
       try {
-        const worker = await this.#serving(false);
+        const worker = await this.#startServingWorker(false);
         this.#restartCount++;
         this.#log.info('a worker was started anew', { pid: worker.pid });
         this.#replaceAtEnd(worker, restartPause);
       } catch (error) {
         if (this.#isStopping) return;
-        this.#log.error('a worker could not be started; another try follows', { reason: startFailure(error) });
-        this.#restart(restartPause, performance.now() - began);
+        this.#log.error('a worker could not be started; another try follows', { reason: startFailureMessage(error) });
+        this.#restart(restartPause, performance.now() - startedAt);
       }
     }, restartPause.after(livedMs));
     this.#restarts.add(timer);
@@ -169,51 +169,51 @@ function pause(milliseconds: number): Promise<void> {
 
 const FIRST_MS = 200;
 const LONGEST_MS = 60_000;
-/** A worker that lived for so long did not end because of how it starts. */
-const LIVED_MS = 60_000;
+/** A worker that lived for this long did not end because of its start. */
+const STABLE_MS = 60_000;
 
-/** How long to wait until a worker is started in place of one that ended: twice as long each time that one ends early. */
+/** The pause before an ended worker is replaced. It doubles each time that a worker ends early. */
 export class RestartPause {
   #milliseconds = FIRST_MS;
 
-  /** @param livedMs how long the one that ended has lived. @returns milliseconds. */
+  /** @param livedMs the lifetime of the ended worker. @returns milliseconds. */
   after(livedMs: number): number {
-    if (livedMs >= LIVED_MS) this.#milliseconds = FIRST_MS;
+    if (livedMs >= STABLE_MS) this.#milliseconds = FIRST_MS;
     const pause = this.#milliseconds;
     this.#milliseconds = Math.min(2 * pause, LONGEST_MS);
     return pause;
   }
 }
 
-/** A worker, as far as metrics are concerned. */
-type Measured = { measure(): Promise<MeasuredProcess | undefined> };
+/** A worker that reports metrics. */
+type MeasuredWorker = { measure(): Promise<MeasuredProcess | undefined> };
 
 /**
- * The metrics of all workers, those that ended too: a sum that becomes smaller looks like one that began anew, and what was counted long
- * ago like something that happens now.
+ * The metrics of all workers, including those that ended: a sum that becomes smaller looks like a counter that was reset, and earlier
+ * counts would look like recent ones.
  */
-class WorkerMetrics<Worker extends Measured> {
-  readonly #last = new Map<Worker, MeasuredProcess>();
-  #ended: readonly MeasuredProcess[] = [];
+class WorkerMetrics<Worker extends MeasuredWorker> {
+  readonly #lastMetrics = new Map<Worker, MeasuredProcess>();
+  #endedMetrics: readonly MeasuredProcess[] = [];
 
-  /** A worker that says nothing in time counts with what it said last. @param restarts how many workers came in place of one that ended. */
+  /** A worker that does not respond in time counts with its last metrics. @param restarts the number of workers that replaced others. */
   async text(workers: Iterable<Worker>, restarts: number): Promise<string> {
     const { mergedText } = await import('../../adapters/system/metrics/merged-text.ts');
     await Promise.all(
       Array.from(workers, async (worker) => {
         const measured = await worker.measure();
-        if (measured !== undefined) this.#last.set(worker, measured);
+        if (measured !== undefined) this.#lastMetrics.set(worker, measured);
       }),
     );
-    return mergedText([...this.#ended, ...this.#last.values()], restarts);
+    return mergedText([...this.#endedMetrics, ...this.#lastMetrics.values()], restarts);
   }
 
-  /** It ended: what it counted stays. */
+  /** Keeps the counts of a worker that ended. */
   async remove(worker: Worker): Promise<void> {
-    const last = this.#last.get(worker);
-    this.#last.delete(worker);
-    if (last === undefined) return;
+    const finalMetrics = this.#lastMetrics.get(worker);
+    this.#lastMetrics.delete(worker);
+    if (finalMetrics === undefined) return;
     const { mergedCounts } = await import('../../adapters/system/metrics/merged-text.ts');
-    this.#ended = [await mergedCounts([...this.#ended, last])];
+    this.#endedMetrics = [await mergedCounts([...this.#endedMetrics, finalMetrics])];
   }
 }

@@ -8,7 +8,7 @@ import { XmlTrustedLists } from '../../adapters/xml/xml-trusted-lists.ts';
 import { openTrustList } from '../../application/trust-lists/open-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 
-/** The thread of `adapters/trust-lists/list-thread.ts`: it opens one list after the other, and passes each on in parts. */
+/** The thread of `adapters/trust-lists/list-thread.ts`. It opens lists in turn, and passes each of them on in parts. */
 const ports = { signatures: new NodeSignatures(), certificates: new NodeCertificates(), xmlTrustedListReader: new XmlTrustedLists() };
 const send = (response: ThreadResponse) => parentPort?.postMessage(response);
 let parts: ReturnType<typeof partsOf> | undefined;
@@ -19,25 +19,25 @@ function processorTime(): number {
   return (user + system) / 1000;
 }
 
-function open({ bytes, signers, now }: Exclude<ThreadRequest, 'next'>): void {
-  const before = processorTime();
+function openList({ bytes, signers, now }: Exclude<ThreadRequest, 'next'>): void {
+  const startMs = processorTime();
   size = bytes.length;
   try {
     const anchors = signers === 'shown' ? signers : signers.map((certificate) => ({ certificate }));
-    const { list, ...opened } = openTrustList(ports, bytes, { signers: anchors, now });
-    const { entities, ...about } = list;
+    const { list, ...openedList } = openTrustList(ports, bytes, { signers: anchors, now });
+    const { entities, ...listHead } = list;
     parts = partsOf(entities);
-    send({ opened: { ...opened, list: about }, cpuMs: processorTime() - before });
+    send({ opened: { ...openedList, list: listHead }, cpuMs: processorTime() - startMs });
   } catch (error) {
     if (!(error instanceof TrustListRefusal)) throw error;
-    send({ fault: error.fault, detail: error.detail, cpuMs: processorTime() - before });
+    send({ fault: error.fault, detail: error.detail, cpuMs: processorTime() - startMs });
     release();
   }
 }
 
 function sendNext(): void {
-  const next = parts?.next();
-  if (next?.done === false) send({ part: next.value });
+  const nextPart = parts?.next();
+  if (nextPart?.done === false) send({ part: nextPart.value });
   else {
     send({ isComplete: true });
     release();
@@ -49,7 +49,7 @@ setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as Collect;
 setFlagsFromString('--no-expose-gc');
 
-/** Bytes of a list from which on its memory goes back as soon as it was read: the heap would stay as large as it may become. */
+/** The memory of a list of at least this many bytes is released at once: otherwise the heap would keep its largest size. */
 const LARGE_BYTES = 128 * 1024;
 let size = 0;
 
@@ -60,5 +60,5 @@ function release(): void {
 
 parentPort?.on('message', (request: ThreadRequest) => {
   if (request === 'next') sendNext();
-  else open(request);
+  else openList(request);
 });

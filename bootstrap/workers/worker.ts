@@ -2,12 +2,12 @@ import type { Socket } from 'node:net';
 import { readSettings } from '../../config/settings.ts';
 import { shareOfWorker } from '../../config/worker-share.ts';
 import { settleAfterStart } from '../start/after-start.ts';
-import { keptEnvironment, namesFromFile } from '../start/first-start.ts';
+import { environmentWithSecrets, namesFromFile } from '../start/first-start.ts';
 import type { RunningService } from '../start/service.ts';
-import { startFailure } from '../start/start-failure.ts';
+import { startFailureMessage } from '../start/start-failure.ts';
 import { GRACE_MS, NOTICE_MS } from '../start/stopping.ts';
-import { FIRST, type FromWorker, type ToWorker } from './messages.ts';
-import { Questions } from './questions.ts';
+import { FIRST_WORKER, type FromWorker, type ToWorker } from './messages.ts';
+import { PendingRequests } from './pending-requests.ts';
 
 /** Longer than the supervisor waits for each worker. */
 const METRICS_MS = 5_000;
@@ -15,45 +15,45 @@ const METRICS_MS = 5_000;
 /** The program of a worker: the service without a port of its own. */
 let service: RunningService | undefined;
 let isStopping = false;
-const metrics = new Questions<string>(METRICS_MS);
+const metrics = new PendingRequests<string>(METRICS_MS);
 
-// A terminal, or a service manager, sends signals to all processes of the service; the supervisor says what comes of them.
+// A terminal or a service manager signals all processes of the service; the supervisor decides what happens.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => {});
 process.on('message', (message: ToWorker, connection: Socket | undefined) => {
   if (message.type === 'stop') void stop();
   if (message.type === 'measure') void measure(message.id);
-  if (message.type === 'metrics') metrics.answered(message.id, message.text);
+  if (message.type === 'metrics') metrics.onResponse(message.id, message.text);
   if (message.type === 'drain') service?.drain();
   if (message.type === 'connection') take(connection);
 });
-// Without its supervisor it gets no connections any more.
+// Without its supervisor the worker gets no more connections.
 process.once('disconnect', () => void stop());
 
 try {
-  const environment = keptEnvironment(process.env);
+  const environment = environmentWithSecrets(process.env);
   const settings = shareOfWorker(readSettings(environment, namesFromFile(process.env, environment)));
   const { startService } = await import('../start/service.ts');
-  const role = { isFirst: process.argv[2] === FIRST, listens: false, readMetrics };
+  const role = { isFirst: process.argv[2] === FIRST_WORKER, listens: false, readMetrics };
   service = await startService(settings, environment, role);
   settleAfterStart();
-  tell({ type: 'ready' });
+  sendToSupervisor({ type: 'ready' });
 } catch (error) {
-  tell({ type: 'failed', message: startFailure(error) }, () => process.exit(1));
+  sendToSupervisor({ type: 'failed', message: startFailureMessage(error) }, () => process.exit(1));
 }
 
 function take(connection: Socket | undefined): void {
-  // Before anything is read of it: until then another worker can have it.
-  tell({ type: 'taken' });
+  // The confirmation is sent before the connection is read: until then another worker can get it.
+  sendToSupervisor({ type: 'taken' });
   if (connection !== undefined) service?.take(connection);
 }
 
 async function measure(id: number): Promise<void> {
-  tell({ type: 'measured', id, metrics: (await service?.measure()) ?? [] });
+  sendToSupervisor({ type: 'measured', id, metrics: (await service?.measure()) ?? [] });
 }
 
-/** Of all workers. @throws Error when the supervisor does not say. */
+/** @returns the metrics of all workers. @throws Error when the supervisor does not respond. */
 async function readMetrics(): Promise<string> {
-  const text = await metrics.ask((id) => tell({ type: 'read-metrics', id }));
+  const text = await metrics.request((id) => sendToSupervisor({ type: 'read-metrics', id }));
   if (text === undefined) throw new Error('the supervisor has no metrics');
   return text;
 }
@@ -69,8 +69,8 @@ async function stop(): Promise<void> {
   }
 }
 
-function tell(message: FromWorker, then: () => void = () => {}): void {
-  // To a supervisor that ended nothing needs to be said.
+function sendToSupervisor(message: FromWorker, then: () => void = () => {}): void {
+  // A supervisor that has ended needs no message.
   if (process.connected) process.send?.(message, undefined, {}, then);
   else then();
 }

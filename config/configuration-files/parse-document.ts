@@ -4,14 +4,14 @@ import { describeJsonProblem } from '../../domain/shared/json-fault.ts';
 import { valueOrUndefined } from '../../domain/shared/value-or-undefined.ts';
 
 const MAX_DEPTH = 32;
-/** Values in one document; aliases of YAML multiply what a file holds. */
+/** Limit of values in one document, since aliases of YAML can multiply the content of a file. */
 const MAX_VALUES = 200_000;
 
 export type Parsed = { readonly value: JsonObject } | { readonly fault: string };
 
 /**
- * Reads one object out of a file. Two readers see the same in it: members have one value each, and text is text.
- * @returns a fault that says where, and never quotes the file: secrets may stand in it.
+ * Parses one object. The result is unambiguous: properties are unique, and text is valid Unicode.
+ * @returns a fault with its location; the file is never quoted, since it may contain secrets.
  */
 export function parseDocumentText(bytes: Uint8Array, format: 'json' | 'yaml'): Parsed {
   const text = decode(bytes);
@@ -34,10 +34,10 @@ function parseJsonText(text: string): { value: Json } | { fault: string } {
 function parseYaml(text: string): { value: Json } | { fault: string } {
   const lines = new LineCounter();
   const document = parseDocument(text, { version: '1.2', schema: 'core', uniqueKeys: true, prettyErrors: false, lineCounter: lines });
-  const [first] = [...document.errors, ...document.warnings];
-  if (first !== undefined) {
-    const what = first.code.toLowerCase().replaceAll('_', ' ');
-    return { fault: `is not YAML as it is taken here: ${what} (line ${lines.linePos(first.pos[0]).line})` };
+  const [firstProblem] = [...document.errors, ...document.warnings];
+  if (firstProblem !== undefined) {
+    const problem = firstProblem.code.toLowerCase().replaceAll('_', ' ');
+    return { fault: `is not YAML as it is taken here: ${problem} (line ${lines.linePos(firstProblem.pos[0]).line})` };
   }
   let oddKey = false;
   visit(document, {
@@ -54,13 +54,13 @@ function parseYaml(text: string): { value: Json } | { fault: string } {
   }
 }
 
-/** What YAML has beyond JSON is no value here; nor is what `parseJson` refuses. */
+/** Rejects values that JSON does not have, or that `parseJson` rejects. */
 function isJson(value: unknown): value is Json {
-  let left = MAX_VALUES;
+  let remainingValues = MAX_VALUES;
   const walk = (entry: unknown, depth: number, parent?: string): boolean => {
-    if (--left < 0 || depth > MAX_DEPTH) return false;
+    if (--remainingValues < 0 || depth > MAX_DEPTH) return false;
     if (typeof entry === 'string') return isText(entry);
-    if (typeof entry === 'number') return isKept(entry);
+    if (typeof entry === 'number') return isExact(entry);
     if (typeof entry === 'boolean' || entry === null) return true;
     if (Array.isArray(entry)) return entry.every((item) => walk(item, depth + 1));
     if (typeof entry !== 'object' || Object.getPrototypeOf(entry) !== Object.prototype) return false;
@@ -69,7 +69,7 @@ function isJson(value: unknown): value is Json {
   return walk(value, 0);
 }
 
-/** 2^53 and 2^53 + 1 are read alike, so neither is taken. */
-function isKept(number: number): boolean {
+/** 2^53 and 2^53 + 1 have the same representation, so larger integers are rejected. */
+function isExact(number: number): boolean {
   return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number));
 }

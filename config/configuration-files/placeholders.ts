@@ -1,9 +1,9 @@
-import { type Json, mapTexts } from '../../domain/shared/json.ts';
+import { type Json, mapStrings } from '../../domain/shared/json.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The service's own secrets: a document that names one would hand it to the one it is sent to. */
-const WITHHELD: ReadonlySet<string> = new Set([
+/** The service's own secrets: a document with one of them could send it to a backend. */
+const WITHHELD_VARIABLES: ReadonlySet<string> = new Set([
   'MASTER_SECRET',
   'JWT_SECRET',
   'AUTH_CLIENT_SECRET',
@@ -14,52 +14,52 @@ const WITHHELD: ReadonlySet<string> = new Set([
   'KMS_CONFIG',
 ]);
 /**
- * What the process, its database driver, its key providers and the cloud around it find their own credentials by:
+ * Credentials of the process, its database driver, its key providers and its cloud environment:
  * `PGPASSWORD`, `VAULT_TOKEN`, `AWS_SECRET_ACCESS_KEY`, `NPM_TOKEN`.
  */
 const WITHHELD_FAMILIES =
   /^(?:PG|AMQP_|KMS_|VAULT_|BAO_|AWS_|AZURE_|ARM_|GOOGLE_|GCP_|CLOUDSDK_|KUBERNETES_|DOCKER_|NPM_|NODE_|GITHUB_|GITLAB_|CI_|SSH_)/i;
 
-/** In this order: an escaped beginning, a placeholder, the beginning of one that never ends. */
+/** Alternatives in order: an escaped placeholder, a placeholder, an unterminated placeholder. */
 const PLACEHOLDER = /\$\$\{|\$\{([^}]*)\}|\$\{/g;
-/** Characters that mean something in a pattern. */
+/** Special characters of regular expressions. */
 const SPECIAL = /[\\^$.*+?()[\]{}|]/g;
 const NAME = /^([A-Za-z_][A-Za-z0-9_]*)(?::(.*))?$/s;
 
-export type Filled = {
+export type FilledDocument = {
   readonly value: Json;
   readonly faults: readonly { readonly path: string; readonly message: string }[];
-  /** What came out of the environment, by the name of its variable. */
+  /** Values from the environment by variable. */
   readonly used: ReadonlyMap<string, string>;
-  /** Texts with something filled in, and how the document has them. */
+  /** Texts with filled placeholders, and their form in the document. */
   readonly texts: ReadonlyMap<string, string>;
 };
 
 /**
- * Fills `${NAME}` and `${NAME:default}` in the texts of a document; names of members stay as they are. An empty
- * variable counts as absent, and line breaks at the end of a value are removed. `$${` stands for `${`. What is filled in is not looked at again.
- * @param withheld further variables that no document may name; undefined for a file of the operator's own, which may name
- *   credentials of what the service runs on.
+ * Fills `${NAME}` and `${NAME:default}` in the texts of a document, not in names of properties. An empty variable counts as absent, and
+ * line breaks at the end of a value are removed. `$${` stands for `${`. Filled values are not searched again.
+ * @param withheld further variables that documents may not use; undefined for a file of the operator, which may use
+ *   credentials of the environment.
  */
-export function fillPlaceholders(document: Json, environment: Environment, withheld: readonly string[] | undefined): Filled {
+export function fillPlaceholders(document: Json, environment: Environment, withheld: readonly string[] | undefined): FilledDocument {
   const faults: { path: string; message: string }[] = [];
   const used = new Map<string, string>();
   const texts = new Map<string, string>();
   const fill = (text: string, path: string) => {
-    const full = text.replaceAll(PLACEHOLDER, (found: string, inside: string | undefined) => {
-      if (found === '$${') return '${';
+    const full = text.replaceAll(PLACEHOLDER, (placeholder: string, inside: string | undefined) => {
+      if (placeholder === '$${') return '${';
       const result = lookUp(inside, environment, withheld);
       if ('value' in result) {
         if (result.name !== undefined) used.set(result.name, result.value);
         return result.value;
       }
       faults.push({ path, message: result.fault });
-      return found;
+      return placeholder;
     });
     if (full !== text) texts.set(full, text);
     return full;
   };
-  return { value: mapTexts(document, fill), faults, used, texts };
+  return { value: mapStrings(document, fill), faults, used, texts };
 }
 
 type LookUp = { readonly value: string; readonly name?: string } | { readonly fault: string };
@@ -72,7 +72,7 @@ function lookUp(inside: string | undefined, environment: Environment, withheld: 
     };
   }
   const isForeign = withheld !== undefined && (WITHHELD_FAMILIES.test(name) || withheld.includes(name));
-  if (WITHHELD.has(name) || isForeign)
+  if (WITHHELD_VARIABLES.has(name) || isForeign)
     return { fault: `${name} belongs to the service itself or to what it runs on; use another variable` };
   // Secrets that are read from files often end in a line break.
   const value = environment[name]?.replace(/[\r\n]+$/, '');
@@ -81,50 +81,53 @@ function lookUp(inside: string | undefined, environment: Environment, withheld: 
   return { fault: `the variable ${name} is not set` };
 }
 
-/** Characters from which on a value is not taken for a part of a message. */
-const UNMISTAKABLE = 8;
-/** Characters from which on a value is told apart within other text. */
-const TELLING = 4;
-/** Words and numbers that messages have themselves. */
+/** Minimum length of values that are removed anywhere in a message. */
+const MIN_LENGTH_ANYWHERE = 8;
+/** Minimum length of values that are removed as whole words. */
+const MIN_LENGTH_AS_WORD = 4;
+/** Words and numbers that may also be part of messages. */
 const ORDINARY = /^([a-z]+|\d+)$/;
-/** Of a plane for private use. */
+/** First code point of a private use plane. */
 const FIRST_MARK = 0xf0000;
 const QUOTED = /"(?:[^"\\]|\\.)*"/g;
 
 /**
- * Takes what came out of the environment out of a message again. The words of the message stay as they are: a short
- * value that is an ordinary word is taken out only where it is quoted, as what documents say is.
- * @param used as of `Filled`.
+ * Removes values from the environment from a message, without damaging the words of the message: a short value that is an ordinary word
+ * is only removed in quotes, as values of documents are quoted.
+ * @param used see `FilledDocument`.
  */
 export function withoutValues(text: string, used: ReadonlyMap<string, string>): string {
-  // One character for each, of those that nobody writes, until all are found: no value is looked for in a name.
+  // Values are first replaced by unique marks, so that no value is searched in the name of a variable.
   const marks = new Map<string, string>();
-  const wholes = new Map<string, string>();
+  const quotedMarks = new Map<string, string>();
   const names = [...used.keys()];
   for (const [index, name] of names.entries()) {
     const mark = String.fromCodePoint(FIRST_MARK + index);
     const value = used.get(name) ?? '';
-    // Quoted as JSON, too.
+    // Also in JSON notation.
     for (const form of [value, JSON.stringify(value).slice(1, -1)]) {
       marks.set(form, mark);
-      wholes.set(`"${form}"`, `"${mark}"`);
+      quotedMarks.set(`"${form}"`, `"${mark}"`);
     }
   }
-  const only = (holds: (value: string) => boolean) => new Map([...marks].filter(([value]) => holds(value)));
-  const unmistakable = only((value) => value.length >= UNMISTAKABLE);
-  const telling = only((value) => value.length >= TELLING);
-  const odd = only((value) => value.length >= TELLING && !ORDINARY.test(value));
-  const sure = replaceAll(text, new Map([...wholes, ...unmistakable]));
-  const unquoted = sure.replaceAll(QUOTED, (quoted) => replaceAll(quoted, telling));
-  const marked = replaceAll(unquoted, odd, '[A-Za-z0-9]');
-  return names.reduce((shown, name, index) => shown.replaceAll(String.fromCodePoint(FIRST_MARK + index), () => `\${${name}}`), marked);
+  const marksOf = (holds: (value: string) => boolean) => new Map([...marks].filter(([value]) => holds(value)));
+  const longMarks = marksOf((value) => value.length >= MIN_LENGTH_ANYWHERE);
+  const wordMarks = marksOf((value) => value.length >= MIN_LENGTH_AS_WORD);
+  const unusualMarks = marksOf((value) => value.length >= MIN_LENGTH_AS_WORD && !ORDINARY.test(value));
+  const withoutLong = replaceAll(text, new Map([...quotedMarks, ...longMarks]));
+  const withoutQuoted = withoutLong.replaceAll(QUOTED, (quoted) => replaceAll(quoted, wordMarks));
+  const withMarks = replaceAll(withoutQuoted, unusualMarks, '[A-Za-z0-9]');
+  return names.reduce(
+    (message, name, index) => message.replaceAll(String.fromCodePoint(FIRST_MARK + index), () => `\${${name}}`),
+    withMarks,
+  );
 }
 
-/** @param bound what must stand neither before nor behind. The longest comes first. */
+/** @param bound characters that may not be adjacent to a match. Longer values come first. */
 function replaceAll(text: string, by: ReadonlyMap<string, string>, bound?: string): string {
   if (by.size === 0) return text;
-  const forms = [...by.keys()].sort((one, other) => other.length - one.length);
-  const any = forms.map((form) => form.replaceAll(SPECIAL, '\\$&')).join('|');
-  const pattern = bound === undefined ? any : `(?<!${bound})(?:${any})(?!${bound})`;
+  const forms = [...by.keys()].sort((form, otherForm) => otherForm.length - form.length);
+  const alternatives = forms.map((form) => form.replaceAll(SPECIAL, '\\$&')).join('|');
+  const pattern = bound === undefined ? alternatives : `(?<!${bound})(?:${alternatives})(?!${bound})`;
   return text.replaceAll(new RegExp(pattern, 'g'), (form) => by.get(form) ?? form);
 }

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import {
-  type DocumentPlace,
+  type DocumentLocation,
   type FolderContents,
   type FolderDocument,
   type FolderFault,
   isFolder,
-  placeOf,
+  locationOf,
   type UnreadFile,
 } from '../../domain/configuration-files/folder.ts';
 import { isJsonObject } from '../../domain/shared/json.ts';
@@ -18,12 +18,12 @@ export const MAX_FILE_BYTES = 1024 * 1024;
 export const MAX_FOLDER_BYTES = 64 * 1024 * 1024;
 export const MAX_FILES = 5_000;
 
-/** Files of people and tools that stand beside the tenants; nobody has to move them out of the way. */
+/** Files beside the tenants' folders that are ignored. */
 const IGNORED = new Set(['README.md', 'secrets.env', 'secrets.env.example']);
 
 /**
- * Reads `<folder>/<tenant>/…` with the placeholders filled in. Never throws for what it finds there: every fault of
- * every file is listed. Names that begin with a dot are passed over, as those of a mounted Kubernetes volume.
+ * Reads `<folder>/<tenant>/…` and fills the placeholders. Never throws for the content: every fault of every file is
+ * listed. Names that begin with a dot are ignored, as in a mounted Kubernetes volume.
  */
 export function readFolder(folder: string, environment: Environment, withheld: readonly string[] = []): FolderContents {
   const reader = new FolderReader(folder, environment, withheld);
@@ -67,7 +67,7 @@ class FolderReader {
       return;
     }
     for (const name of names) {
-      const entry = this.#look(name);
+      const entry = this.#stat(name);
       if (entry === undefined) continue;
       if (!entry.isDirectory()) {
         if (!IGNORED.has(name)) this.#fault(name, 'has no business here: each tenant has a folder of its own');
@@ -83,16 +83,16 @@ class FolderReader {
       this.#root = realpathSync(this.#folder);
       if (statSync(this.#root).isDirectory()) return true;
     } catch {
-      // Answered below
+      // Reported below
     }
     this.#fault('', 'there is no such folder, or it cannot be read');
     return false;
   }
 
-  /** Whether the folder itself describes a tenant, and has no folder for one. */
+  /** True if the folder itself contains the files of a tenant, and no folder of one. */
   #isTenant(names: readonly string[]): boolean {
     const isDirectory = (name: string) => valueOrUndefined(() => statSync(join(this.#root, name)).isDirectory()) ?? false;
-    return names.some((name) => placeOf(name)?.kind === 'tenant') && names.every((name) => isFolder(name) || !isDirectory(name));
+    return names.some((name) => locationOf(name)?.kind === 'tenant') && names.every((name) => isFolder(name) || !isDirectory(name));
   }
 
   /** @param below path within the folder of the tenant. */
@@ -100,16 +100,16 @@ class FolderReader {
     for (const name of this.#names(join(tenant, below))) {
       const path = below === '' ? name : `${below}/${name}`;
       const file = `${tenant}/${path}`;
-      const entry = this.#look(file);
+      const entry = this.#stat(file);
       if (entry === undefined) continue;
-      const place = placeOf(path);
+      const documentPlace = locationOf(path);
       if (entry.isDirectory() && isFolder(path)) this.#readTenant(tenant, path);
-      else if (entry.isFile() && place !== undefined) this.#readFile(tenant, file, place, entry.size);
+      else if (entry.isFile() && documentPlace !== undefined) this.#readFile(tenant, file, documentPlace, entry.size);
       else if (below !== '' || !IGNORED.has(name)) this.#fault(file, 'has no business here; see docs/configuration-files.md');
     }
   }
 
-  #readFile(tenant: string, file: string, { format, kind, name }: DocumentPlace, size: number): void {
+  #readFile(tenant: string, file: string, { format, kind, name }: DocumentLocation, size: number): void {
     const parsed = this.#parse(file, format, size);
     if ('fault' in parsed) {
       this.#fault(file, parsed.fault);
@@ -118,7 +118,7 @@ class FolderReader {
     }
     const { value, faults, used, texts } = fillPlaceholders(parsed.value, this.#environment, this.#withheld);
     for (const [variable, text] of used) this.used.set(variable, text);
-    for (const [text, written] of texts) this.texts.set(text, written);
+    for (const [text, original] of texts) this.texts.set(text, original);
     for (const { path, message } of faults) this.faults.push({ file, path, message });
     if (!isJsonObject(value)) throw new Error('An object stays one when its texts change.');
     const unfilled = faults.map(({ path }) => path);
@@ -141,15 +141,15 @@ class FolderReader {
   #names(folder: string): string[] {
     try {
       const names = readdirSync(join(this.#root, folder));
-      return names.filter((name) => !name.startsWith('.')).sort((one, other) => (one < other ? -1 : 1));
+      return names.filter((name) => !name.startsWith('.')).sort((leftName, rightName) => (leftName < rightName ? -1 : 1));
     } catch {
       this.#fault(folder, 'cannot be read');
       return [];
     }
   }
 
-  /** What a path leads to, as long as that lies in the folder: a link must not bring in the files of others. */
-  #look(path: string): Stats | undefined {
+  /** The target of a path, if it is inside of the folder: a link must not import other files. */
+  #stat(path: string): Stats | undefined {
     try {
       const target = realpathSync(join(this.#root, path));
       if (target.startsWith(this.#root + sep)) return statSync(target);

@@ -2,28 +2,28 @@ import { type AuditedKind, RESOURCES } from '../resources.ts';
 import type { TenantId } from '../shared/ids.ts';
 import type { Json } from '../shared/json.ts';
 
-/** Name under which the service itself stands in the log. */
+/** Name of the service itself in the log. */
 export const SYSTEM = 'system';
 
 type ClientActor<Tenant> = {
   readonly clientId: string;
-  /** Who called by the client, where an external provider names a person. */
+  /** The person behind the client, if an external provider states one. */
   readonly person?: string;
   readonly tenantId: Tenant;
-  /** `X-Request-Id` of the call, so that the log of the service can be held against this one. */
+  /** `X-Request-Id` of the call, for correlation with the service's log. */
   readonly requestId?: string;
 };
 
-/** Who changes something that only a tenant's own clients can, or the service by itself. */
+/** The actor of a change that only a tenant's clients, or the service itself, can make. */
 export type TenantActor = typeof SYSTEM | ClientActor<TenantId>;
 
-/** Who changes something: a client, as it called, also one that manages tenants; or the service by itself. */
+/** The actor of a change: a client, including those that manage tenants, or the service itself. */
 export type Actor = TenantActor | ClientActor<null>;
 
 export type AuditKind = AuditedKind | (typeof OTHER_KINDS)[number];
 const OTHER_KINDS = ['session', 'deferred-transaction', 'wallet-status-list', 'followed-trust-list', 'cache', 'audit-log'] as const;
 export const AUDIT_KINDS: readonly AuditKind[] = [
-  ...RESOURCES.flatMap((resource) => ('shown' in resource ? [resource.kind] : [])),
+  ...RESOURCES.flatMap((resource) => ('auditedValues' in resource ? [resource.kind] : [])),
   ...OTHER_KINDS,
 ];
 
@@ -31,13 +31,13 @@ export const AUDIT_ACTIONS = [
   'created',
   'changed',
   'removed',
-  /** A key chain got another key, a client another secret. */
+  /** A key chain got a new key, a client a new secret. */
   'rotated',
   /** A certificate for a key was requested; the request is signed by the key. */
   'requested',
-  /** A trust list was signed anew as it was. */
+  /** A trust list was signed again without changes. */
   'renewed',
-  /** A client's new secret was handed over, or came too late to be. */
+  /** A client's new secret was fetched, or its pick-up expired. */
   'fetched',
   'expired',
   /** Credentials of a session. */
@@ -47,60 +47,59 @@ export const AUDIT_ACTIONS = [
   /** A session, and a delivery to its webhook. */
   'cancelled',
   'retried',
-  /** Values of persons in a session were read. */
+  /** Personal data of a session were read. */
   'shown',
   /** A deferred transaction. */
   'completed',
   'failed',
-  /** A release of a list of others that takes the place of nothing until somebody decides; and who signs it from now on. */
+  /** A version of an external list was not accepted until an administrator decides; and the confirmation of its signer. */
   'held',
   'confirmed',
-  /** Copies of lists of others. */
+  /** Cached copies of external lists. */
   'cleared',
-  /** The log itself: its first entry, with what was there before. */
+  /** The log itself: its first entry, with the existing data. */
   'begun',
-  /** The log itself: the database was put back, and nothing from before counts any more. */
+  /** The log itself: after a rollback of the database, earlier values became invalid. */
   'fenced',
-  /** The log itself: its oldest entries, which were older than they are kept. */
+  /** The log itself: its oldest entries were deleted after their retention period. */
   'pruned',
-  /** The log itself: somebody else than the service wrote to it. */
+  /** The log itself: an entry was manipulated. */
   'broken',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** A member that changed; its values only where everybody who reads the log may know them. */
+/** A changed property, with its values if every reader of the log may see them. */
 export type ChangedMember = { readonly member: string; readonly before?: Json; readonly after?: Json };
 
-/** What happened to what. */
 export type AuditChange = {
   readonly action: AuditAction;
   readonly kind: AuditKind;
-  /** Id of the thing within its tenant. */
+  /** Id of the object within its tenant. */
   readonly target: string;
   readonly changes: readonly ChangedMember[];
 };
 
-/** An entry of a tenant's chain that one of the service's chain repeats, and so keeps. */
+/** An entry of a tenant's chain that an entry of the service's chain repeats, which preserves it. */
 export type EntryReference = { readonly tenantId: string; readonly sequence: number; readonly hash: string };
 
-/** What an entry says beyond its columns. */
+/** Data of an entry outside of its columns. */
 export type AuditDetail = { readonly changes: readonly ChangedMember[]; readonly requestId?: string; readonly of?: EntryReference };
 
-/** A link of a chain, as it is stored. */
+/** A stored link of a chain. */
 export type AuditEntry = Omit<AuditChange, 'changes'> & {
-  /** From 1, without gaps, in each chain. */
+  /** Starts at 1, without gaps, in each chain. */
   readonly sequence: number;
   readonly at: Date;
   readonly actor: string;
-  /** `AuditDetail` as JSON, letter by letter as the hash covers it. */
+  /** `AuditDetail` as JSON, exactly as covered by the hash. */
   readonly detail: string;
   readonly hash: string;
 };
 
-/** The chain of what belongs to no tenant; no tenant has this id. */
+/** The chain of changes outside of tenants; no tenant has this id. */
 export const SERVICE_SCOPE = '';
 
-/** Ids of clients can come from elsewhere; one that reads like the service is told apart from it. */
+/** Client ids may be external; an id that looks like the service's name is prefixed. */
 export function nameOf(actor: Actor): string {
   if (actor === SYSTEM) return SYSTEM;
   const { clientId, person } = actor;

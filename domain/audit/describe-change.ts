@@ -7,30 +7,35 @@ import type { AuditAction, AuditChange, ChangedMember } from './audit-entry.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Members that change with every write and say nothing, or name what the entry names anyway. */
-const SILENT = ['id', 'tenantId', 'createdAt', 'updatedAt', 'version', 'revision', 'jwt'];
+/** Properties that change with every write, or that the entry contains anyway. */
+const UNLOGGED_PROPERTIES = ['id', 'tenantId', 'createdAt', 'updatedAt', 'version', 'revision', 'jwt'];
 
-/** Characters of a value as JSON; a longer one is left out. */
-const MAX_SHOWN = 2_000;
+/** Limit of a value as JSON; longer ones are omitted. */
+const MAX_VALUE_LENGTH = 2_000;
 
-/** What a write made of a thing: `before` is undefined for a new one, `after` for one that went. */
-export function describeChange(kind: AuditedKind, target: string, before: object | undefined, after: object | undefined): AuditChange {
-  if (after === undefined) return { action: 'removed', kind, target, changes: [] };
+/** Describes a write: `previous` is undefined for a new object, `current` for a deleted one. */
+export function describeChange(kind: AuditedKind, target: string, previous: object | undefined, current: object | undefined): AuditChange {
+  if (current === undefined) return { action: 'removed', kind, target, changes: [] };
   const resource = resourceOf(kind);
-  const changes = compare(resource, before as Members | undefined, after as Members);
-  if (before === undefined) return { action: 'created', kind, target, changes };
+  const changes = compare(resource, previous as Members | undefined, current as Members);
+  if (previous === undefined) return { action: 'created', kind, target, changes };
   const members = changes.map(({ member }) => member);
-  const action = resource.actionOf?.(before as never, after as never, members) ?? 'changed';
+  const action = resource.actionOf?.(previous as never, current as never, members) ?? 'changed';
   return { action, kind, target, changes };
 }
 
-/** Of a client its secret is told apart from its rights, and both from each other's names in the store. */
-export function describeClient(before: Client, after: Client, now: Date): AuditChange {
-  const { clientId } = after;
-  const ofSecret = (action: AuditAction): AuditChange => ({ action, kind: 'client', target: clientId, changes: [{ member: 'secret' }] });
-  if (before.secretHash !== after.secretHash) return ofSecret('rotated');
-  if (before.pickUp !== null && after.pickUp === null) return ofSecret(before.pickUp.expiresAt <= now ? 'expired' : 'fetched');
-  return describeChange('client', clientId, before, after);
+/** Describes a change of a client; changes of its secret are separate actions. */
+export function describeClient(previous: Client, current: Client, now: Date): AuditChange {
+  const { clientId } = current;
+  const secretChange = (action: AuditAction): AuditChange => ({
+    action,
+    kind: 'client',
+    target: clientId,
+    changes: [{ member: 'secret' }],
+  });
+  if (previous.secretHash !== current.secretHash) return secretChange('rotated');
+  if (previous.pickUp !== null && current.pickUp === null) return secretChange(previous.pickUp.expiresAt <= now ? 'expired' : 'fetched');
+  return describeChange('client', clientId, previous, current);
 }
 
 export function describeNewClient(client: Client): AuditChange {
@@ -39,14 +44,14 @@ export function describeNewClient(client: Client): AuditChange {
 }
 
 /** Status values of credentials; Token Status List section 7.1. */
-const OF_STATUS: Readonly<Record<number, AuditAction>> = { 0: 'restored', 1: 'revoked', 2: 'suspended' };
+const ACTION_OF_STATUS: Readonly<Record<number, AuditAction>> = { 0: 'restored', 1: 'revoked', 2: 'suspended' };
 
 /** @param changes of the status list entries of the session's credentials, all to the same status. */
 export function describeRevocation(
   revocation: {
     readonly sessionId: string;
     readonly credentialConfigurationId?: string | undefined;
-    /** In the words of who did it. */
+    /** Reason given by the caller. */
     readonly reason?: string | undefined;
   },
   changes: readonly { readonly status: number }[],
@@ -54,7 +59,7 @@ export function describeRevocation(
   const { sessionId, credentialConfigurationId, reason } = revocation;
   const status = changes[0]?.status ?? 0;
   return {
-    action: OF_STATUS[status] ?? 'changed',
+    action: ACTION_OF_STATUS[status] ?? 'changed',
     kind: 'session',
     target: sessionId,
     changes: [
@@ -66,8 +71,8 @@ export function describeRevocation(
   };
 }
 
-/** @param list of a wallet provider, with which credentials of these sessions fell. */
-export function describeFallenWallets(list: string, credentials: number, sessionIds: readonly string[]): AuditChange {
+/** @param list of the wallet provider whose revocation caused the revocation of these sessions' credentials. */
+export function describeRevokedWallets(list: string, credentials: number, sessionIds: readonly string[]): AuditChange {
   const changes = [
     { member: 'status', after: 1 },
     { member: 'credentials', after: credentials },
@@ -76,21 +81,21 @@ export function describeFallenWallets(list: string, credentials: number, session
   return { action: 'revoked', kind: 'wallet-status-list', target: list, changes };
 }
 
-/** @param list without what its address may keep secret. @param signer fingerprint of somebody who is not pinned. */
+/** @param list address without confidential parts. @param signer fingerprint of a signer that is not pinned. */
 export function describeHeldList({
   list,
-  ...said
+  ...details
 }: {
   readonly list: string;
   readonly reason: string;
   readonly signer?: string;
   readonly until?: string;
 }): AuditChange {
-  const changes = Object.entries(said).map(([member, after]) => ({ member, after }));
+  const changes = Object.entries(details).map(([member, value]) => ({ member, after: value }));
   return { action: 'held', kind: 'followed-trust-list', target: list, changes };
 }
 
-/** @param list without what its address may keep secret. */
+/** @param list address without confidential parts. */
 export function describeConfirmedSigner(list: string, fingerprint: string): AuditChange {
   const changes = [{ member: 'signer', after: fingerprint }];
   return { action: 'confirmed', kind: 'followed-trust-list', target: list, changes };
@@ -102,7 +107,7 @@ export function describeCertificateRequest(keyChainId: string, request: string):
   return { action: 'requested', kind: 'key-chain', target: keyChainId, changes };
 }
 
-/** @param id of the registration certificate at the registrar, where that tells one. */
+/** @param id of the registration certificate at the registrar, if it returns one. */
 export function describeRegistrationRequest(id: string | undefined): AuditChange {
   const changes = id === undefined ? [] : [{ member: 'registrationCertificate', after: id }];
   return { action: 'requested', kind: 'registrar-configuration', target: 'default', changes };
@@ -130,29 +135,29 @@ export function describeDeferred(id: string, action: 'completed' | 'failed'): Au
 }
 
 function compare(
-  { shown: told = [], toldAs = {}, silent = [] }: Resource<never>,
-  before: Members | undefined,
-  after: Members,
+  { auditedValues: auditedNames = [], auditedAs = {}, unaudited = [] }: Resource<never>,
+  previous: Members | undefined,
+  current: Members,
 ): ChangedMember[] {
-  const passedOver = new Set([...SILENT, ...silent]);
-  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after)])].sort();
+  const unlogged = new Set([...UNLOGGED_PROPERTIES, ...unaudited]);
+  const names = [...new Set([...Object.keys(previous ?? {}), ...Object.keys(current)])].sort();
   return names
-    .filter((name) => !passedOver.has(name) && canonical(before?.[name]) !== canonical(after[name]))
+    .filter((name) => !unlogged.has(name) && canonical(previous?.[name]) !== canonical(current[name]))
     .map((member) => {
-      const asIs = told.includes(member) ? (value: unknown) => value : undefined;
-      const tell = (Object.hasOwn(toldAs, member) ? toldAs[member] : asIs) as typeof asIs;
-      if (tell === undefined) return { member };
-      const [was, is] = [before?.[member], after[member]].map((value) => value && tell(value));
-      return shown(member, was, is);
+      const identity = auditedNames.includes(member) ? (value: unknown) => value : undefined;
+      const derive = (Object.hasOwn(auditedAs, member) ? auditedAs[member] : identity) as typeof identity;
+      if (derive === undefined) return { member };
+      const [previousValue, currentValue] = [previous?.[member], current[member]].map((value) => value && derive(value));
+      return changedMember(member, previousValue, currentValue);
     });
 }
 
-function shown(member: string, before: unknown, after: unknown): ChangedMember {
-  const values = Object.entries({ before, after }).filter(
-    ([, value]) => value !== undefined && value !== null && canonical(value).length <= MAX_SHOWN,
+function changedMember(member: string, previous: unknown, current: unknown): ChangedMember {
+  const values = Object.entries({ before: previous, after: current }).filter(
+    ([, value]) => value !== undefined && value !== null && canonical(value).length <= MAX_VALUE_LENGTH,
   );
   return { member, ...(Object.fromEntries(values) as { before?: Json; after?: Json }) };
 }
 
-/** Null and absent are alike. */
+/** Null and absent properties are equal. */
 const canonical = (value: unknown) => canonicalJson(value, (member) => member !== null && member !== undefined);

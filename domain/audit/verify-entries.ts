@@ -14,23 +14,23 @@ export const FAULT_KINDS = [
   'unexpected',
 ] as const;
 
-/** What somebody did to a chain, as far as it can be told from what is left. */
+/** A manipulation of a chain, as far as it can be determined from the remaining entries. */
 export type ChainFault = {
-  /** The first entry that is not as it was, or not there. */
+  /** The first altered or missing entry. */
   readonly sequence: number;
   readonly kind: (typeof FAULT_KINDS)[number];
   readonly message: string;
 };
 
-/** How far a chain is known to be whole. */
+/** The verified part of a chain. */
 export type Progress = { readonly sequence: number; readonly hash: string };
 
-export const START: Progress = { sequence: 0, hash: '' };
+export const CHAIN_START: Progress = { sequence: 0, hash: '' };
 
 const OTHER_SECRET = 'was made under a MASTER_SECRET that is not configured; list the former one behind the present';
 
-/** Every start begins this chain before anything else is written. */
-const EMPTIED: ChainFault = {
+/** Every start of the service begins this chain before any other write. */
+const EMPTY_LOG_FAULT: ChainFault = {
   sequence: 1,
   kind: 'removed',
   message:
@@ -38,14 +38,14 @@ const EMPTIED: ChainFault = {
     'service of this release was started on this database yet',
 };
 
-/** @param entries in their order, those that follow `after`. */
+/** @param entries in their order, following `start`. */
 export function verifyEntries(
   macs: Macs,
   scope: string,
-  after: Progress,
+  start: Progress,
   entries: readonly AuditEntry[],
 ): { readonly progress: Progress; readonly fault?: ChainFault } {
-  let progress = after;
+  let progress = start;
   for (const entry of entries) {
     const fault = findEntryProblem(macs, scope, progress, entry, entries);
     if (fault !== undefined) return { progress, fault };
@@ -57,21 +57,22 @@ export function verifyEntries(
 function findEntryProblem(
   macs: Macs,
   scope: string,
-  { sequence: last, hash }: Progress,
+  { sequence: lastSequence, hash }: Progress,
   entry: AuditEntry,
   neighbours: readonly AuditEntry[],
 ): ChainFault | undefined {
-  const sequence = last + 1;
+  const sequence = lastSequence + 1;
   if (entry.sequence !== sequence) {
-    const until = entry.sequence - 1;
-    const which = until === sequence ? 'is missing' : `and all up to ${until} are missing`;
+    const lastMissing = entry.sequence - 1;
+    const which = lastMissing === sequence ? 'is missing' : `and all up to ${lastMissing} are missing`;
     return { sequence, kind: 'removed', message: `entry ${sequence} ${which}` };
   }
-  // What a writer found broken it went on with from whatever it found.
+  // A writer continued a manipulated chain from whatever it found.
   const verdicts = [hash, ''].slice(0, entry.action === 'broken' ? 2 : 1).map((previous) => verifyEntry(macs, scope, entry, previous));
-  if (verdicts.includes('genuine')) return entry.action === 'broken' ? noted(entry) : undefined;
+  if (verdicts.includes('genuine')) return entry.action === 'broken' ? notedBreak(entry) : undefined;
   if (verdicts.includes('unknown_key')) return { sequence, kind: 'unknown_key', message: `entry ${sequence} ${OTHER_SECRET}` };
-  if (isMoved(macs, scope, entry, neighbours)) return { sequence, kind: 'reordered', message: `entry ${sequence} stood in another place` };
+  if (isMovedEntry(macs, scope, entry, neighbours))
+    return { sequence, kind: 'reordered', message: `entry ${sequence} stood in another place` };
   return {
     sequence,
     kind: 'altered',
@@ -79,30 +80,30 @@ function findEntryProblem(
   };
 }
 
-function noted(entry: AuditEntry): ChainFault {
-  const found = detailOf(entry).changes[0]?.before;
+function notedBreak(entry: AuditEntry): ChainFault {
+  const problem = detailOf(entry).changes[0]?.before;
   const { sequence } = entry;
   return {
     sequence,
     kind: 'noted',
-    message: `before entry ${sequence} the service found that ${String(found)}`,
+    message: `before entry ${sequence} the service found that ${String(problem)}`,
   };
 }
 
-/** Whether an entry is genuine in the place of one of those around it, also of the one that it changed places with. */
-function isMoved(macs: Macs, scope: string, entry: AuditEntry, neighbours: readonly AuditEntry[]): boolean {
-  return neighbours.some((other, index) =>
-    [neighbours[index - 1]?.hash ?? '', other.hash].some(
-      (previous) => verifyEntry(macs, scope, { ...entry, sequence: other.sequence }, previous) === 'genuine',
+/** True if an entry is genuine at the position of a neighbour, including the entry that it was swapped with. */
+function isMovedEntry(macs: Macs, scope: string, entry: AuditEntry, neighbours: readonly AuditEntry[]): boolean {
+  return neighbours.some((neighbour, index) =>
+    [neighbours[index - 1]?.hash ?? '', neighbour.hash].some(
+      (previous) => verifyEntry(macs, scope, { ...entry, sequence: neighbour.sequence }, previous) === 'genuine',
     ),
   );
 }
 
-/** @param end how far the entries go that the head is about. */
+/** @param end of the entries that the head must match. */
 export function verifyEnd(macs: Macs, scope: string, end: Progress, head: AuditHead | undefined): ChainFault | undefined {
   const sequence = end.sequence + 1;
   if (head === undefined) {
-    if (end.sequence === 0) return scope === SERVICE_SCOPE ? EMPTIED : undefined;
+    if (end.sequence === 0) return scope === SERVICE_SCOPE ? EMPTY_LOG_FAULT : undefined;
     return { sequence: end.sequence, kind: 'head_altered', message: 'the head of the chain is missing' };
   }
   const verdict = verifyHead(macs, scope, head);

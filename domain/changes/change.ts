@@ -2,9 +2,9 @@ import type { AuditChange, TenantActor } from '../audit/audit-entry.ts';
 import type { DeferredChange, DeferredTransaction } from '../issuance/deferred.ts';
 import type { IdentifiedBatch, ReleasedBatches } from '../issuance/subject-claims.ts';
 import type { Authorization } from '../oauth/authorization.ts';
+import type { ConsumedValue } from '../oauth/consumed-value.ts';
 import type { GrantChange, NewGrant } from '../oauth/grant.ts';
-import type { UsedValue } from '../oauth/used-value.ts';
-import type { KeptAnswer } from '../sessions/kept-answer.ts';
+import type { IdempotentResponse } from '../sessions/idempotent-response.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionChange } from '../sessions/session-change.ts';
 import type { SessionId } from '../shared/ids.ts';
@@ -13,17 +13,17 @@ import type { FollowingBatch, WalletStatus } from '../status-lists/wallet-status
 import type { Revisions } from '../tenants/revisions.ts';
 
 /**
- * Everything that one step can do, as data: what it expects to find, and what is to become of it. All parts happen, or
- * none. The store applies a change and decides nothing.
+ * All changes of one step as data: its conditions and its effects. They are applied atomically. The store applies a change and makes no
+ * decisions.
  */
 export type Change = {
-  /** The tenant serves wallets and clients at present. It has to exist in any case. */
+  /** Condition: the tenant is active for wallets and clients. It must exist in any case. */
   readonly serving?: true;
-  /** The tenant is configured as the decision assumed. */
+  /** Condition: the configuration has these revisions. */
   readonly revisions?: Revisions;
-  /** Values that count once. One that is known already undoes the whole change. */
-  readonly uses?: readonly UsedValue[];
-  /** The grant of an access token, which must not have been revoked; one that is gone was not. */
+  /** Single-use values. A value that is stored already aborts the whole change. */
+  readonly uses?: readonly ConsumedValue[];
+  /** Condition: the grant of an access token is not revoked; a deleted grant counts as not revoked. */
   readonly unrevoked?: string;
   readonly grant?: GrantChange;
   readonly session?: SessionChange;
@@ -35,31 +35,31 @@ export type Change = {
     readonly authorization?: Authorization;
     readonly deferred?: DeferredTransaction;
   };
-  /** Said to a client, who asked for it under a key; one that is known and not over undoes the whole change. */
-  readonly keeps?: KeptAnswer;
+  /** Idempotent response to a client; an existing unexpired one aborts the whole change. */
+  readonly keeps?: IdempotentResponse;
   readonly issued?: IssuedBatch;
-  /** What `issued` follows from now on. */
+  /** Wallet statuses that `issued` follows from now on. */
   readonly follows?: FollowingBatch;
-  /** The person that `issued` is about, whose credentials must not have been revoked since the wallet was authorized. */
+  /** The subject of `issued`, whose credentials must not have been revoked since the wallet was authorized. */
   readonly identifies?: IdentifiedBatch;
-  /** What was issued to a person and is revoked now: nobody else has revoked any of it for that. */
+  /** Issued credentials of a subject that are revoked; condition: no other revocation released them. */
   readonly releases?: ReleasedBatches;
-  /** What the credentials of a deferred transaction are going to follow; nothing any more once they are made. */
+  /** Wallet statuses that credentials of a deferred transaction will follow; removed once the credentials are issued. */
   readonly holds?: { readonly transactionId: string; readonly statuses: readonly WalletStatus[] };
-  /** Of entries that were not revoked, unless they are revoked again. */
+  /** Status changes of entries that are not revoked yet, unless they are revoked again. */
   readonly statuses?: readonly StatusChange[];
   /**
-   * The session is found by this: the user of a foreign authorization server who has it, or the reference of whoever
-   * opened it. The hash says nothing of the user.
+   * A key for finding the session: the user of an external authorization server, or the backend's reference. The hash reveals nothing about
+   * the user.
    */
   readonly subject?: { readonly hash: string; readonly sessionId: SessionId };
   readonly removes?: SessionId;
-  /** Stands in the tenant's audit log. */
+  /** Entry for the tenant's audit log. */
   readonly audit?: { readonly by: TenantActor; readonly change: AuditChange };
 };
 
-/** A part of a change that did not find what it expected. */
-export type Part =
+/** A part of a change whose condition failed. */
+export type ChangePart =
   | 'tenant'
   | 'uses'
   | 'unrevoked'
@@ -73,23 +73,22 @@ export type Part =
   | 'releases'
   | 'identifies';
 
-export type Committed =
+export type CommitResult =
   | {
       readonly done: true;
-      /** Of the session that was changed. */
       readonly session?: {
         readonly status: Session['status'];
         readonly version: number;
-        /** Whether it has another status than before. */
+        /** True if its status changed. */
         readonly moved: boolean;
       };
     }
-  | { readonly done: false; readonly part: Exclude<Part, 'uses'> }
-  | { readonly done: false; readonly part: 'uses'; readonly kind: UsedValue['kind'] };
+  | { readonly done: false; readonly part: Exclude<ChangePart, 'uses'> }
+  | { readonly done: false; readonly part: 'uses'; readonly kind: ConsumedValue['kind'] };
 
-/** Whether a change of statuses gives nothing away: it may be made also while it is not known what was given away before. */
-export function onlyTakesBack(change: Change): boolean {
+/** True if a change only revokes or suspends, so that it is permitted while the database may lack consumed values. */
+export function onlyRevokes(change: Change): boolean {
   const { statuses, uses, grant, authorization, deferred, opens, keeps, issued } = change;
-  const given = [uses, grant, authorization, deferred, opens, keeps, issued];
-  return statuses !== undefined && given.every((part) => part === undefined);
+  const effects = [uses, grant, authorization, deferred, opens, keeps, issued];
+  return statuses !== undefined && effects.every((part) => part === undefined);
 }

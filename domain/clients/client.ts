@@ -6,19 +6,19 @@ import { Role } from './role.ts';
 
 export type Client = {
   readonly clientId: string;
-  /** `null` only for accounts that manage tenants. */
+  /** Null for accounts that manage tenants. */
   readonly tenantId: TenantId | null;
   readonly roles: readonly Role[];
   readonly description: string | null;
   readonly allowedPresentationConfigs: readonly string[] | null;
   readonly allowedIssuanceConfigs: readonly string[] | null;
-  /** Salted slow hash. The secret itself is nowhere. */
+  /** Salted slow hash. The secret itself is not stored. */
   readonly secretHash: string;
-  /** How often the secret was replaced; access tokens name it, and end with it. */
+  /** Number of replacements; access tokens contain it and become invalid with the secret. */
   readonly secretRevision: number;
-  /** Until when tokens count that were made for the secret before; null where they ended with it. */
+  /** End of access tokens for the previous secret; null if they ended with it. */
   readonly formerSecretUntil: Date | null;
-  /** A new secret that waits, sealed, to be picked up once. */
+  /** A new secret, sealed, that can be fetched once. */
   readonly pickUp: SecretPickUp | null;
   readonly version: number;
   readonly createdAt: Date;
@@ -27,20 +27,20 @@ export type Client = {
 
 export type SecretPickUp = {
   readonly sealedSecret: string;
-  /** The role that made the secret; only an administrator with it may fetch the secret. */
+  /** The role that created the secret; only an administrator with this role may fetch it. */
   readonly role: 'clients:manage' | 'tenants:manage';
   readonly expiresAt: Date;
 };
 
-/** Minutes for which a new secret can be fetched, once. */
+/** Minutes within which a new secret can be fetched. */
 export const PICK_UP_MINUTES = 10;
 
-/** Seconds for which tokens of a replaced secret may count at most. */
+/** Limit for the validity of access tokens of a replaced secret. */
 export const MAX_GRACE_SECONDS = 300;
 
 /**
- * The client with another secret. What waits to be picked up was the one before.
- * @param graceSeconds for which its access tokens of the present secret go on to count.
+ * Replaces the secret of a client. A secret that waits for its pick-up is dropped.
+ * @param graceSeconds during which access tokens of the current secret stay valid.
  */
 export function withSecret(client: Client, secretHash: string, now: Date, graceSeconds = 0): Client {
   return {
@@ -53,7 +53,7 @@ export function withSecret(client: Client, secretHash: string, now: Date, graceS
   };
 }
 
-/** Whether an access token counts that was made when the secret had this revision. */
+/** True if access tokens of this secret revision are valid. */
 export function isSecretCurrent(
   { secretRevision, formerSecretUntil }: Pick<Client, 'secretRevision' | 'formerSecretUntil'>,
   revision: number,
@@ -95,27 +95,28 @@ export const ClientUpdate = ClientCreation.omit({ clientId: true, secret: true }
 export type ClientUpdate = z.infer<typeof ClientUpdate>;
 
 /**
- * Nobody grants a role that it does not hold, and a tenant's client never manages tenants.
- * @throws Failure `invalid_input` for `tenants:manage`, `forbidden` for a role the granter lacks.
+ * A client can only grant roles that it has, and a tenant's client never manages tenants.
+ * @throws Failure `invalid_input` for `tenants:manage`, `forbidden` for a role that the granter lacks.
  */
 export function assertMayGrant(granted: readonly Role[], granter: readonly Role[]): void {
   if (granted.includes('tenants:manage')) throw invalidInput('roles', 'a client that manages tenants cannot belong to a tenant');
-  const missing = granted.filter((role) => !granter.includes(role));
-  if (missing.length > 0) throw new Failure('forbidden', `you can only grant roles that you hold; you lack ${missing.join(', ')}`);
+  const missingRoles = granted.filter((role) => !granter.includes(role));
+  if (missingRoles.length > 0)
+    throw new Failure('forbidden', `you can only grant roles that you hold; you lack ${missingRoles.join(', ')}`);
 }
 
-/** Whether there are configurations that the client may not use. */
+/** True if the client may not use all configurations. */
 export function isRestricted(client: Pick<Client, 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'>): boolean {
   const lists = [client.allowedPresentationConfigs, client.allowedIssuanceConfigs];
   return lists.some((allowed) => allowed !== null && allowed.length > 0);
 }
 
-/** Empty or null means all. */
+/** An empty list or null permits all configurations. */
 export function mayUse(allowed: readonly string[] | null, configurationId: string): boolean {
   return allowed === null || allowed.length === 0 || allowed.includes(configurationId);
 }
 
-/** @throws Failure `forbidden` when a configuration is outside the client's list. */
+/** @throws Failure `forbidden` for a configuration outside the client's list. */
 export function assertMayUse(allowed: readonly string[] | null, configurationIds: readonly string[]): void {
   const foreign = configurationIds.find((id) => !mayUse(allowed, id));
   if (foreign !== undefined) throw new Failure('forbidden', `this client may not use the configuration ${JSON.stringify(foreign)}`);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a client may do. The values are published; `presentation:offer` is an older name of `presentation:request`. */
+/** Rights of a client. The values are published; `presentation:offer` is an older name of `presentation:request`. */
 export const ROLES = [
   'presentation:manage',
   'presentation:request',

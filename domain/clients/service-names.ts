@@ -1,7 +1,7 @@
-/** Name under which the import of configuration files stands in the audit log; no client has a space in its id. */
-export const IMPORTER = 'folder import';
+/** Name of the configuration import in the audit log; client ids contain no space. */
+export const IMPORT_ACTOR = 'folder import';
 
-/** Whether a name reads like one under which the service acts as if it were a client. */
+/** True for a name that looks like the service's own in the audit log. */
 export function isServiceName(clientId: string): boolean {
-  return clientId.trim().replaceAll(/ +/g, ' ').toLowerCase() === IMPORTER;
+  return clientId.trim().replaceAll(/ +/g, ' ').toLowerCase() === IMPORT_ACTOR;
 }

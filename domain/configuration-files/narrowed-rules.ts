@@ -2,32 +2,32 @@ import type { FileKind } from '../resources.ts';
 import type { FieldError } from '../shared/failure.ts';
 
 /**
- * A rule that rejects what an earlier release accepted, for security or because a specification demands it. A file that breaks
- * nothing else does not stop the start: what is stored stays as it is, and nothing new is created from the file.
+ * A rule that rejects values which an earlier release accepted, for security or for a specification. A file that violates nothing else does
+ * not prevent the start: the stored object is retained, and nothing new is created from the file.
  */
 export type NarrowedRule = {
-  /** Kinds of files that the rule is about; all kinds when it is absent. */
+  /** Kind of files that the rule concerns; absent for all kinds. */
   readonly kind?: FileKind;
   /** Dotted path of the property. */
   readonly path: RegExp;
   readonly message: RegExp;
-  /** Last release that accepted it. */
+  /** Last release that accepted the value. */
   readonly acceptedBy: string;
-  /** Security, or the specification. */
+  /** The security or specification requirement. */
   readonly because: string;
-  /** What an operator changes in the file. */
+  /** Instruction for the operator. */
   readonly change: string;
 };
 
-const FIRST = '0.1.0';
+const FIRST_RELEASE = '0.1.0';
 const SCHEME = /^data\.LoTE\.ListAndSchemeInformation\b/;
 
-/** `docs/upgrading.md` has a row for each; a test starts a service with an example of each. */
+/** `docs/upgrading.md` has a row for each rule; a test starts a service with an example of each. */
 export const NARROWED_RULES: readonly NarrowedRule[] = [
   {
     path: /\.headerName$/,
     message: /^The service signs webhooks/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'security: the header would replace the signature of the webhook',
     change: 'rename the header, such as to X-Api-Key',
   },
@@ -35,7 +35,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'issuance-configuration',
     path: /^walletProviderTrustLists\.\d+$/,
     message: /not a list of wallet providers/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'a list of issuers vouches for no wallet, so every wallet would be rejected',
     change: 'name a list of wallet providers',
   },
@@ -43,7 +43,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'issuance-configuration',
     path: /^walletProviderTrustLists\.\d+$/,
     message: /^The trust list cannot be used/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'security: nobody says who signs the list',
     change: 'give the certificate of its signer in walletProviderTrustListCertificates',
   },
@@ -51,14 +51,14 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'issuance-configuration',
     path: /^walletClients\.\d+\.redirect_uris\.\d+$/,
     message: /^an https address, a private scheme with a dot/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'security: RFC 8252 section 7.1, RFC 6749 section 3.1.2, FAPI 2.0 section 5.3.2.2',
     change: 'use https, http of the device itself, or a private scheme with a dot, without a fragment',
   },
   {
     path: /\b(logo|background_image)\.uri$/,
     message: /^an http or https address without credentials/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'OpenID4VCI 1.0 section 12.2.4: a URI from which wallets load an image',
     change: 'give an http or https address, or a data URL of an image',
   },
@@ -66,7 +66,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'presentation-configuration',
     path: /^(redirectUri|invocationUri)$/,
     message: /a private scheme with a dot|no scheme of a browser/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'security: RFC 8252 section 7.1; passwords in addresses are sent to the browser',
     change: 'use https, or a private scheme with a dot or of a wallet',
   },
@@ -75,7 +75,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     path: /^dcql_query\.credentials\.\d+\.(claims|claim_sets|trusted_authorities)\./,
     message:
       /^(A path begins with the name|The id stands there already|A key identifier is base64url|It belongs to mso_mdoc|has to be at most 2147483647)/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'OpenID4VP 1.0 sections 6.1, 6.1.1.1, 6.3, 7 and B.2.4: wallets reject the whole request',
     change: 'remove what the message names from the query',
   },
@@ -83,7 +83,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'presentation-configuration',
     path: /^dcql_query\.credential_sets\.\d+\.options\./,
     message: /^The id stands there already/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'OpenID4VP 1.0 section 6.2: an option names each credential once',
     change: 'name each credential once',
   },
@@ -91,7 +91,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'presentation-configuration',
     path: /^dcql_query$/,
     message: /^a query has at most \d+ characters/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'security: each answer is compared with the query',
     change: 'divide the query',
   },
@@ -99,7 +99,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'credential-configuration',
     path: /^vct(\.vct|\.extends)?$/,
     message: /^a name without a colon, or a URI/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'RFC 7519 section 2 (StringOrURI), SD-JWT VC section 3.2.2.1',
     change: 'give a URI',
   },
@@ -107,7 +107,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'credential-configuration',
     path: /^vct\.(claims|display|extends)\b/,
     message: /^/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'SD-JWT VC sections 5 to 7: wallets reject type metadata of another shape',
     change: 'write the type metadata as the specification says',
   },
@@ -115,7 +115,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'trust-list',
     path: SCHEME,
     message: /^(missing$|lists of this type have|either policies or notices|an absolute URI|an address that begins)/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'ETSI TS 119 602 section 6.3 and annexes D to H',
     change: 'complete the scheme information, or remove LoTEType',
   },
@@ -123,7 +123,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'trust-list',
     path: /^entities\.\d+\.info\.(streetAddress|country)$/,
     message: /reject the whole list/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'ETSI TS 119 602 section 6.5.3, for lists of European types',
     change: 'give street and country, or remove LoTEType',
   },
@@ -131,7 +131,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'trust-list',
     path: /^entities\.\d+\.info\.name$/,
     message: /^Readers cannot tell this entity/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'security: the revocations of one entity would count for the other',
     change: 'give each entity a name of its own',
   },
@@ -139,7 +139,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'trust-list',
     path: /^keyChainId$/,
     message: /and readers of the type .* refuse that/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'ETSI TS 119 602 section 6.8, for lists of European types',
     change: 'create a key chain for trustList that names the operator, or remove LoTEType',
   },
@@ -147,20 +147,20 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'credential-configuration',
     path: /^(claims|config\.claimsByNamespace)\./,
     message: /^(must be .+|is required) \((ISO\/IEC 18013-5|AAMVA|PID Rulebook|EU age verification)/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'ISO/IEC 18013-5 table 5, PID Rulebook: readers reject the document or the element',
     change: 'give the element the type that the message names',
   },
   {
     path: /^$/,
     message: /\bQUOTA_[A-Z_]+/,
-    acceptedBy: FIRST,
+    acceptedBy: FIRST_RELEASE,
     because: 'security: a tenant cannot use up the memory of others',
     change: 'raise the setting that the message names',
   },
 ];
 
-/** @returns the rule that a fault of a file comes from; undefined for faults that no release accepted. */
+/** @returns the rule that causes an error of a file; undefined for errors that no release accepted. */
 export function narrowedRuleOf(kind: FileKind, { path, message }: FieldError): NarrowedRule | undefined {
   return NARROWED_RULES.find(
     (rule) => (rule.kind === undefined || rule.kind === kind) && rule.path.test(path) && rule.message.test(message),

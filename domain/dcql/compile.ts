@@ -2,7 +2,7 @@ import { MdocMeta, SdJwtMeta } from './formats.ts';
 import type { ClaimsPath } from './path.ts';
 import type { DcqlQuery } from './query.ts';
 
-/** One claim to look for. Without `values` its presence is enough. */
+/** A claim of a query. Without `values` only its presence is required. */
 export type CompiledClaim = { readonly path: ClaimsPath; readonly values: ReadonlySet<unknown> | undefined };
 
 export type CompiledAuthority = { readonly type: string; readonly values: ReadonlySet<string> };
@@ -10,38 +10,37 @@ export type CompiledAuthority = { readonly type: string; readonly values: Readon
 export type CompiledCredentialQuery = {
   readonly id: string;
   readonly format: string;
-  /** The accepted `vct` or `docType` values. Empty, so never met, for a format we cannot verify. */
+  /** The accepted `vct` or `docType` values. Empty, so never satisfied, for an unsupported format. */
   readonly types: ReadonlySet<string>;
   readonly multiple: boolean;
   readonly holderBindingRequired: boolean;
-  /** Alternatives; `undefined` when any trusted issuer will do. */
+  /** Alternatives; `undefined` accepts any trusted issuer. */
   readonly authorities: readonly CompiledAuthority[] | undefined;
-  /** Alternatives in our order of preference; `undefined` when no claim was asked for. */
+  /** Alternatives in our order of preference; `undefined` for a query without claims. */
   readonly claimSets: readonly (readonly CompiledClaim[])[] | undefined;
-  /** Whether the alternatives come from `claim_sets`; else there is one, of all claims. */
+  /** True if the alternatives come from `claim_sets`; otherwise there is one, of all claims. */
   readonly hasChoice: boolean;
 };
 
 export type CompiledCredentialSet = { readonly options: readonly (readonly string[])[]; readonly required: boolean };
 
-/** A query in the form in which responses are held against it. */
+/** A query prepared for matching responses. */
 export type CompiledQuery = {
   readonly credentials: ReadonlyMap<string, CompiledCredentialQuery>;
   /** `undefined` when every credential query must be answered. */
   readonly sets: readonly CompiledCredentialSet[] | undefined;
-  /** The query ids whose presentations are used; presentations of the rest are dropped. */
+  /** The query ids whose presentations are used; other presentations are dropped. */
   readonly requested: ReadonlySet<string>;
 };
 
 type CredentialQuery = DcqlQuery['credentials'][number];
 
-/** Prepares a valid query, once per presentation configuration. */
 export function compileQuery(query: DcqlQuery): CompiledQuery {
   const credentials = new Map(query.credentials.map((credential) => [credential.id, compile(credential)]));
   const sets = query.credential_sets?.map(({ options, required }) => ({ options, required: required ?? true }));
   // OpenID4VP 1.0 section 6.4.2: with credential_sets, a query in none of them is not requested.
-  const requested = new Set(sets === undefined ? credentials.keys() : sets.flatMap((s) => s.options.flat()));
-  return { credentials, sets, requested };
+  const requestedIds = new Set(sets === undefined ? credentials.keys() : sets.flatMap((s) => s.options.flat()));
+  return { credentials, sets, requested: requestedIds };
 }
 
 function compile(credential: CredentialQuery): CompiledCredentialQuery {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listUpTo, textUpTo } from '../shared/bounds.ts';
 
-/** Characters of a name, a value or an address. */
+/** Limit of a name, a value or an address in characters. */
 export const MAX_TEXT = 1_000;
 const MAX_TYPES = 100;
 const Text = textUpTo(MAX_TEXT);

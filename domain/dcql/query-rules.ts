@@ -1,10 +1,10 @@
 import { decodeBase64url } from '../shared/base64url.ts';
-import { unknownMember } from '../shared/closest-name.ts';
-import { fieldErrors, PARSING } from '../shared/field-errors.ts';
+import { unknownPropertyMessage } from '../shared/closest-name.ts';
+import { fieldErrors, PARSE_OPTIONS } from '../shared/field-errors.ts';
 import { isSafeId } from '../shared/json.ts';
 import { META_OF_FORMAT, SUPPORTED_FORMATS } from './formats.ts';
 
-/** What the rules look at; `query.ts` says what else there may be. */
+/** The properties that the rules check; `query.ts` defines the others. */
 type CredentialQuery = {
   readonly id: string;
   readonly format: string;
@@ -20,7 +20,7 @@ type Query = {
   readonly credential_sets?: readonly { readonly options: readonly (readonly string[])[] }[] | undefined;
 };
 
-/** `rule` names what is broken, since several properties may break it together. */
+/** `rule` identifies the violated rule, because several properties may be involved. */
 type Problem = { readonly path: PropertyKey[]; readonly rule: string; readonly message: string };
 type Issues = {
   addIssue(issue: { code: 'custom'; path: PropertyKey[]; message: string; params: object }): void;
@@ -31,8 +31,8 @@ export function addProblems(problems: Iterable<Problem>, issues: Issues): void {
 }
 
 function* findMetaProblems(credential: CredentialQuery): Iterable<Problem> {
-  const read = META_OF_FORMAT.get(credential.format)?.safeParse(credential.meta, PARSING);
-  for (const { path, message } of fieldErrors(read?.error?.issues ?? [], credential.meta)) {
+  const parsed = META_OF_FORMAT.get(credential.format)?.safeParse(credential.meta, PARSE_OPTIONS);
+  for (const { path, message } of fieldErrors(parsed?.error?.issues ?? [], credential.meta)) {
     const parts = path.split('.');
     yield { path: ['meta', ...parts], rule: parts[0] ?? '', message };
   }
@@ -47,7 +47,7 @@ function* findClaimProblems(credential: CredentialQuery): Iterable<Problem> {
       yield { path: ['claims', i, 'id'], rule: 'duplicate_claim_id', message: 'Another claim has this id.' };
     }
     ids.add(claim.id);
-    // OpenID4VP 1.0 section 6.3: the same claim is not pointed at twice.
+    // OpenID4VP 1.0 section 6.3: no two claims have the same path.
     const path = JSON.stringify(claim.path);
     if (paths.has(path)) yield { path: ['claims', i, 'path'], rule: 'duplicate_path', message: 'Another claim has this path.' };
     paths.add(path);
@@ -65,7 +65,7 @@ function isElementPath(path: readonly unknown[]): boolean {
 
 function* findClaimSetProblems(credential: CredentialQuery, ids: ReadonlySet<unknown>): Iterable<Problem> {
   if (credential.claim_sets === undefined) return;
-  // OpenID4VP 1.0 section 6.1: claim_sets choose among claims.
+  // OpenID4VP 1.0 section 6.1: claim_sets refer to claims.
   if (credential.claims === undefined) {
     yield { path: ['claim_sets'], rule: 'claim_sets_without_claims', message: 'There are no claims to choose from.' };
     return;
@@ -78,7 +78,7 @@ function* findClaimSetProblems(credential: CredentialQuery, ids: ReadonlySet<unk
   const sets = new Set<string>();
   for (const [i, set] of credential.claim_sets.entries()) {
     const members = [...new Set(set)].sort().join(' ');
-    // The second of two equal sets can never be the one that is met.
+    // The second of two equal sets can never be selected.
     if (sets.has(members)) yield { path: ['claim_sets', i], rule: 'duplicate_claim_set', message: 'Another set has these claims.' };
     sets.add(members);
     for (const [j, id] of set.entries()) {
@@ -111,22 +111,22 @@ export function* findIdProblems(query: Query): Iterable<Problem> {
   }
 }
 
-/** How an issuer can be asked for (OpenID4VP 1.0 section 6.1.1). Of another kind no evidence would ever be found. */
+/** Supported issuer conditions (OpenID4VP 1.0 section 6.1.1). Other types could never be satisfied. */
 const AUTHORITY_TYPES = ['aki', 'etsi_tl'] as const;
 
-/** Ids name members of the response, and those of wallets that use plain objects have a `constructor`. */
+/** Ids are property names in the response, and plain objects of wallets have a `constructor`. */
 function* findNameProblems(id: string, path: PropertyKey[]): Iterable<Problem> {
   if (!isSafeId(id)) yield { path, rule: 'id', message: 'Use another id; `__proto__`, `constructor` and `prototype` are not allowed.' };
 }
 
-/** A member that nobody knows would ask for nothing, and its author believes that it does. */
+/** An unknown property would have no effect, although its author expects one. */
 export function* findUnknownMetaProblems(credential: CredentialQuery): Iterable<Problem> {
   const shape = META_OF_FORMAT.get(credential.format)?.shape;
   if (shape === undefined) return;
-  const known = Object.keys(shape);
+  const knownNames = Object.keys(shape);
   for (const name of Object.keys(credential.meta)) {
-    if (known.includes(name)) continue;
-    yield { path: ['meta', name], rule: 'unknown_member', message: unknownMember(name, known) };
+    if (knownNames.includes(name)) continue;
+    yield { path: ['meta', name], rule: 'unknown_member', message: unknownPropertyMessage(name, knownNames) };
   }
 }
 
@@ -145,16 +145,16 @@ export function* findUnsupportedProblems(credential: CredentialQuery, place: Pro
   yield { path: [...place, 'format'], rule: 'format', message };
 }
 
-/** What the grammar allows, and what wallets fail on or refuse the whole request for. */
+/** Queries that the grammar permits, but that wallets fail on or reject. */
 function* findUnsupportedClaimProblems({ format, claims = [], claim_sets = [] }: CredentialQuery, place: PropertyKey[]): Iterable<Problem> {
   for (const [j, { id = '', path, intent_to_retain }] of claims.entries()) {
     const claim = [...place, 'claims', j];
     yield* findNameProblems(id, [...claim, 'id']);
-    // OpenID4VP 1.0 appendix B.2.4: a member of mdocs
+    // OpenID4VP 1.0 appendix B.2.4: a property for mdocs
     if (intent_to_retain !== undefined && format !== 'mso_mdoc') {
       yield { path: [...claim, 'intent_to_retain'], rule: 'intent_to_retain', message: 'It belongs to mso_mdoc.' };
     }
-    // OpenID4VP 1.0 section 7: a credential is an object, so that null and positions select nothing of it.
+    // OpenID4VP 1.0 section 7: a credential is an object, so null and positions select nothing of it.
     if (path.length > 0 && typeof path[0] !== 'string') {
       yield { path: [...claim, 'path', 0], rule: 'path', message: 'A path begins with the name of a member.' };
     }

@@ -10,7 +10,7 @@ import {
   findUnsupportedProblems,
 } from './query-rules.ts';
 
-/** What one query may ask. Every response is held against it, so these bound the work of an answer; no wallet's dialogue is near them. */
+/** Limits of a query. Every response is matched against it, so they bound the work; dialogs of wallets stay far below them. */
 const MAX_CREDENTIALS = 50;
 const MAX_CLAIMS = 200;
 const MAX_SETS = 50;
@@ -32,10 +32,10 @@ const Id = z
 // OpenID4VP 1.0 section 7: a key, a wildcard or a position.
 const PathComponent = z.union([z.string().max(MAX_TEXT), z.null(), z.int().nonnegative()]);
 
-/** Wallets count in signed numbers of 32 bits, and some fail on what is above. */
+/** Wallets use signed 32-bit numbers, and some fail above the maximum. */
 const MAX_POSITION = 2 ** 31 - 1;
 
-// OpenID4VP 1.0 section 6.3: neither null nor a structure nor a fraction can be asked for.
+// OpenID4VP 1.0 section 6.3: null, structures and fractions cannot be requested.
 const Value = z.union([z.string().max(MAX_TEXT), z.int(), z.boolean()]);
 
 const Claim = looseObject({
@@ -69,8 +69,8 @@ const CredentialShape = looseObject({
 const CredentialSet = looseObject({ options: listUpTo(listUpTo(Id, MAX_OPTION_IDS), MAX_SETS), required: z.boolean().optional() });
 
 /**
- * A query in the Digital Credentials Query Language (OpenID4VP 1.0 section 6). Members we do not know are kept
- * and mean nothing. A fault of a rule that spans members names it in `params.rule`. Any format is grammatical.
+ * A query in the Digital Credentials Query Language (OpenID4VP 1.0 section 6). Unknown properties are retained without effect. Violations
+ * of rules about several properties have the rule in `params.rule`. Any format is grammatical.
  */
 export const DcqlQuery = looseObject({
   credentials: listUpTo(
@@ -81,21 +81,21 @@ export const DcqlQuery = looseObject({
 }).superRefine((query, issues) => addProblems(findIdProblems(query), issues));
 export type DcqlQuery = Readonly<z.infer<typeof DcqlQuery>>;
 
-const KnownPath = listUpTo(z.union([z.string().max(MAX_TEXT), z.null(), z.int().nonnegative().max(MAX_POSITION)]), MAX_DEPTH).meta({
+const SupportedPath = listUpTo(z.union([z.string().max(MAX_TEXT), z.null(), z.int().nonnegative().max(MAX_POSITION)]), MAX_DEPTH).meta({
   description: 'Member names, positions, or null for all entries of an array; it begins with a name',
-  // On its own: beside `items`, generators of clients take it for all that a path may have.
+  // A separate schema, because client generators take it for the complete type of a path beside `items`.
   allOf: [{ prefixItems: [{ type: 'string' }] }],
 });
 
 /** OpenID4VP 1.0 sections 6.1 and 6.2: a set or an option names each id once. */
 const onceOf = (limit: number) => listUpTo(listUpTo(Id, limit).meta({ uniqueItems: true }), MAX_SETS);
 
-const KnownCredential = CredentialShape.extend({
+const SupportedCredential = CredentialShape.extend({
   // The message for another format comes from findUnsupportedProblems, which names those that are supported.
   format: Text.meta({ enum: [...SUPPORTED_FORMATS] }),
   claims: claimsOf(
     Claim.extend({
-      path: KnownPath,
+      path: SupportedPath,
       intent_to_retain: z.boolean().optional().describe('mso_mdoc alone: whether the element will be stored'),
     }).strict(),
   ).optional(),
@@ -109,11 +109,11 @@ const KnownCredential = CredentialShape.extend({
   });
 
 /**
- * What a presentation configuration may ask: the grammar, in what we can verify afterwards, and nothing that we do not
- * know: a misspelt `trusted_authorities` would accept every issuer.
+ * The query of a presentation configuration: restricted to what can be verified, without unknown properties, because a misspelt
+ * `trusted_authorities` would accept every issuer.
  */
 export const SupportedDcqlQuery = strictObject({
-  credentials: listUpTo(KnownCredential, MAX_CREDENTIALS),
+  credentials: listUpTo(SupportedCredential, MAX_CREDENTIALS),
   credential_sets: listUpTo(CredentialSet.extend({ options: onceOf(MAX_OPTION_IDS) }).strict(), MAX_SETS).optional(),
 }).superRefine((query, issues) => {
   addProblems(findIdProblems(query), issues);

@@ -20,7 +20,7 @@ export type AuthorizationServerParts = {
 
 /**
  * Authorization server metadata (RFC 8414 section 2) of the built-in server.
- * @param aggregation whether the tenant's status lists are listed.
+ * @param aggregation true to publish the list of the tenant's status lists.
  */
 export function authorizationServerMetadata(parts: AuthorizationServerParts & { readonly aggregation: boolean }): JsonObject {
   const { issuer, issuance, configurations, aggregation } = parts;
@@ -30,14 +30,14 @@ export function authorizationServerMetadata(parts: AuthorizationServerParts & { 
   return compact({
     ...serverMetadata(issuer, parts, [PRE_AUTHORIZED_CODE_GRANT]),
     'pre-authorized_grant_anonymous_access_supported': !issuance.walletAttestationRequired,
-    // The draft has renamed the member; wallets know either.
+    // The draft renamed the property; wallets look for either name.
     authorization_challenge_endpoint: interactive,
     interactive_authorization_endpoint: interactive,
     status_list_aggregation_endpoint: aggregation ? `${issuer}/status-lists` : undefined,
   });
 }
 
-/** The same of the server that has users log in elsewhere. It knows no pre-authorized codes. */
+/** Metadata of the chained server, which delegates the login to an upstream provider. It supports no pre-authorized codes. */
 export function chainedAsMetadata(parts: AuthorizationServerParts): JsonObject {
   return compact(serverMetadata(`${parts.issuer}/chained-as`, parts, []));
 }
@@ -50,9 +50,9 @@ function serverMetadata(
   const { walletAttestationRequired, walletProviderTrustLists, walletClients, refreshTokenSeconds } = issuance;
   const hasClients = walletClients.length > 0;
   const algorithms = publishedAlgorithms(issuance);
-  // Where it is neither demanded nor trusted, wallets shall not try.
+  // An attestation that is neither required nor trusted is not advertised, so that wallets do not send one.
   const attests = walletAttestationRequired || walletProviderTrustLists.length > 0;
-  // HAIP 1.0 goes by draft 07, which knows the header only.
+  // HAIP 1.0 refers to draft 07, which defines the header only.
   const combines = attests && profile === null;
   return {
     issuer: server,
@@ -65,7 +65,7 @@ function serverMetadata(
     jwks_uri: `${server}/.well-known/jwks.json`,
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
-    // RFC 8414 section 2: left out, it would mean the implicit grant, too
+    // RFC 8414 section 2: without this property the implicit grant would be supported, too
     grant_types_supported: ['authorization_code', ...grantTypes, ...(refreshTokenSeconds > 0 ? ['refresh_token'] : [])],
     code_challenge_methods_supported: ['S256'],
     // RFC 9207 section 3

@@ -1,16 +1,16 @@
 import type { Json, JsonObject } from '../shared/json.ts';
 
 /**
- * A document without members that say nothing: absent and null ones, and empty arrays, at any depth. Items of an array stay as they are
- * counted: in a claims path (OpenID4VCI 1.0 appendix C) a null means every element. Empty objects stay, since some of them say "anything".
+ * Omits absent and null properties and empty arrays at any depth. Items of an array stay, because they are counted: in a claims path
+ * (OpenID4VCI 1.0 appendix C) a null means every element. Empty objects stay, because some of them mean "anything".
  */
 export function compact(members: Readonly<Record<string, unknown>>): JsonObject {
-  const kept: Record<string, Json> = {};
+  const result: Record<string, Json> = {};
   for (const [name, member] of Object.entries(members)) {
     if (member === undefined || member === null || (Array.isArray(member) && member.length === 0)) continue;
-    kept[name] = compactValue(member);
+    result[name] = compactValue(member);
   }
-  return kept;
+  return result;
 }
 
 function compactValue(value: unknown): Json {

@@ -2,7 +2,7 @@ import { object, strictObject, z } from 'zod';
 import { InteractiveAction } from '../oauth/interactive-action.ts';
 import { ConfigurationId, listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
 import type { FieldError } from '../shared/failure.ts';
-import { holdsTo, type Profile } from '../shared/finding.ts';
+import { includesProfile, type Profile } from '../shared/finding.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { ChangeRules } from '../shared/merge-change.ts';
 import type { Timed } from '../shared/resource.ts';
@@ -26,7 +26,7 @@ const Attestation = strictObject({
   credential_sets: z.array(DcqlObject).max(100).optional().describe('DCQL credential sets over these'),
 }).meta({ id: 'AttestationOfRelyingParty' });
 
-/** Whom a wallet may show the credential to; it travels in the issuer's metadata. */
+/** Restricts the relying parties to which a wallet may show the credential; published in the issuer's metadata. */
 const DisclosurePolicy = z
   .discriminatedUnion('policy', [
     strictObject({ policy: z.literal('none').describe('To anybody') }),
@@ -45,7 +45,7 @@ const DisclosurePolicy = z
   ])
   .meta({ id: 'DisclosurePolicy' });
 
-/** OpenID4VCI 1.0 section 12.2.4: accepted values; an empty object takes any attestation. */
+/** OpenID4VCI 1.0 section 12.2.4: accepted values; an empty object accepts any attestation. */
 const KeyAttestationsRequired = strictObject({
   key_storage: listUpTo(textUpTo(500), 20)
     .optional()
@@ -70,8 +70,8 @@ export type ProofType = (typeof PROOF_TYPES)[number];
 
 const jsonObject = (what: string) => z.record(z.string(), z.json(), what).transform((value) => value as JsonObject);
 
-/** For the API document: an mdoc has its type and its elements elsewhere. */
-const OF_SD_JWT_ALONE = {
+/** JSON Schema for the API document: an mdoc takes its type and its elements from other properties. */
+const SD_JWT_ONLY_PROPERTIES = {
   if: {
     properties: { config: { properties: { format: { const: 'mso_mdoc' } }, required: ['format'] } },
     required: ['config'],
@@ -199,10 +199,9 @@ export const CredentialConfigurationBody = object({
   .superRefine((body, context) => {
     for (const { path, message } of findCredentialProblems(body)) context.addIssue({ code: 'custom', path: path.split('.'), message });
   })
-  .meta({ id: 'CredentialConfigurationInput', allOf: [OF_SD_JWT_ALONE] });
+  .meta({ id: 'CredentialConfigurationInput', allOf: [SD_JWT_ONLY_PROPERTIES] });
 export type CredentialConfigurationBody = z.infer<typeof CredentialConfigurationBody>;
 
-/** Faults between properties of a credential configuration. */
 function findCredentialProblems(body: Parameters<typeof findConfigurationProblems>[0] & Statuses): readonly FieldError[] {
   const { config, subjectClaims, statusManagement } = body;
   const faults: FieldError[] = [];
@@ -229,7 +228,6 @@ type Statuses = Parameters<typeof findReusePolicyProblems>[0] & {
   readonly statusManagement: boolean;
 };
 
-/** How a change of a stored credential configuration is validated. */
 export const CREDENTIAL_CHANGE_RULES: ChangeRules<typeof CredentialConfigurationBody> = {
   schema: CredentialConfigurationBody,
   crossFieldFaults: findCredentialProblems,
@@ -242,17 +240,17 @@ export const CREDENTIAL_CHANGE_RULES: ChangeRules<typeof CredentialConfiguration
   ],
 };
 
-/** Properties of a change; the rules between them and what is stored are applied when both are merged. */
+/** Properties of a change; rules between these and the stored properties are applied after both are merged. */
 export const CredentialConfigurationUpdate = updateOf(CredentialConfigurationBody);
 
 /** One kind of credential that the tenant issues. */
 export type CredentialConfiguration = CredentialConfigurationBody &
   Timed & {
-    /** The hosted type metadata, byte for byte, since credentials carry its hash. */
+    /** The hosted type metadata, byte for byte, because credentials carry its hash. */
     readonly frozenType?: string;
   };
 
-/** The proofs that a wallet may choose from; HAIP 1.0 section 4.5.1 wants both where attestations are asked for. */
+/** The proof types that a wallet may choose from; HAIP 1.0 section 4.5.1 requires both when attestations are required. */
 export function proofTypesOf({
   proofTypes,
   keyAttestationsRequired,
@@ -262,15 +260,15 @@ export function proofTypesOf({
 }
 
 /**
- * A configuration as it holds: where it leaves open what the tenant's profile demands, as the profile says.
- * @param stored which may be older than the profile.
+ * Fills properties that the configuration leaves open with the requirements of the tenant's profile.
+ * @param configuration may be older than the profile.
  */
 export function effectiveCredential<T extends Pick<CredentialConfigurationBody, 'keyBinding' | 'keyAttestationsRequired'>>(
-  stored: T,
+  configuration: T,
   profile: Profile | null,
 ): T {
-  const { keyBinding, keyAttestationsRequired } = stored;
-  // EUDI TS3 1.5 section 2.2: what is bound to a device takes attested keys
-  if (!holdsTo(profile, 'eu') || !keyBinding || (keyAttestationsRequired ?? undefined) !== undefined) return stored;
-  return { ...stored, keyAttestationsRequired: {} };
+  const { keyBinding, keyAttestationsRequired } = configuration;
+  // EUDI TS3 1.5 section 2.2: a device-bound credential needs attested keys
+  if (!includesProfile(profile, 'eu') || !keyBinding || (keyAttestationsRequired ?? undefined) !== undefined) return configuration;
+  return { ...configuration, keyAttestationsRequired: {} };
 }

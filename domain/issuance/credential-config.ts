@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { listUpTo, textUpTo } from '../shared/bounds.ts';
+import { strictInput } from '../shared/input-object.ts';
 import { ImageUri } from '../shared/web-address.ts';
-import { written } from '../shared/written.ts';
 import { Color, Locale, Logo, DisplayText as Text } from '../tenants/display.ts';
-import { BY_FORMAT, StatedAbilities } from './stated-abilities.ts';
+import { DeclaredCapabilities, FORMAT_RULES } from './declared-capabilities.ts';
 
 /** Claims path pointer (OpenID4VCI 1.0 appendix C). */
 const ClaimPath = listUpTo(z.union([textUpTo(200), z.number().int(), z.null()]), 32).describe(
@@ -12,24 +12,24 @@ const ClaimPath = listUpTo(z.union([textUpTo(200), z.number().int(), z.null()]),
 );
 export type ClaimPath = z.infer<typeof ClaimPath>;
 
-/** OpenID4VCI 1.0 appendix B.2: how one claim is shown. */
-const ClaimDescription = written({
+/** OpenID4VCI 1.0 appendix B.2: description of one claim for display. */
+const ClaimDescription = strictInput({
   path: ClaimPath,
   mandatory: z.boolean().optional().describe('Every credential has it; claims without it are not issued'),
   display: z
-    .array(written({ name: Text.describe('Label of the claim'), locale: Locale.optional() }))
+    .array(strictInput({ name: Text.describe('Label of the claim'), locale: Locale.optional() }))
     .max(50)
     .optional()
     .describe('How wallets call it, by language'),
 });
 
-const CredentialDisplay = written({
+const CredentialDisplay = strictInput({
   name: Text.min(1).describe('Name of the credential as wallets show it'),
   locale: Locale.optional(),
   description: Text.optional().describe('For the user'),
   background_color: Color.optional().describe('Such as #12355b'),
   text_color: Color.optional().describe('Such as #ffffff'),
-  background_image: written({ uri: ImageUri.describe('https or data URL of an image') })
+  background_image: strictInput({ uri: ImageUri.describe('https or data URL of an image') })
     .optional()
     .describe('Behind the card'),
   logo: Logo.optional().describe('On the card'),
@@ -43,7 +43,7 @@ const Namespace = textUpTo(500);
 
 export const CREDENTIAL_FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
 
-export const CredentialConfig = written({
+export const CredentialConfig = strictInput({
   format: z.enum(CREDENTIAL_FORMATS).describe('SD-JWT VC or ISO mdoc'),
   display: z
     .array(CredentialDisplay)
@@ -64,7 +64,7 @@ export const CredentialConfig = written({
     .record(Namespace, z.record(ElementName, z.json()))
     .optional()
     .describe('mso_mdoc: the elements of every document without claims of its own, by namespace'),
-  ...StatedAbilities,
+  ...DeclaredCapabilities,
 })
   .superRefine((config, context) => {
     const isMdoc = config.format === 'mso_mdoc';
@@ -77,21 +77,21 @@ export const CredentialConfig = written({
     if (repeatsLocale(config.display ?? [])) refuse(['display'], 'each locale stands at most once');
     const claims = config.claims ?? [];
     claims.forEach(({ path, display = [] }, index) => {
-      const [first, second, ...below] = path;
+      const [firstComponent, secondComponent, ...deeperComponents] = path;
       if (repeatsLocale(display)) refuse(['claims', index, 'display'], 'each locale stands at most once');
-      if (path.length === 0) return; // its own shape tells
+      if (path.length === 0) return; // the schema of the path reports this
       // OpenID4VCI 1.0 appendix C.2
-      const isElement = typeof first === 'string' && typeof second === 'string';
+      const isElement = typeof firstComponent === 'string' && typeof secondComponent === 'string';
       if (isMdoc && !isElement) refuse(['claims', index, 'path'], 'begins with a namespace and an element');
       // OpenID4VCI 1.0 appendix C.1: a credential is an object
-      if (!isMdoc && typeof first !== 'string') refuse(['claims', index, 'path'], 'begins with a name');
+      if (!isMdoc && typeof firstComponent !== 'string') refuse(['claims', index, 'path'], 'begins with a name');
       // OpenID4VCI 1.0 appendix C: keys of CBOR maps may be negative, positions may not
-      const positions = isMdoc ? [second] : [second, ...below];
+      const positions = isMdoc ? [secondComponent] : [secondComponent, ...deeperComponents];
       if (positions.some((part) => typeof part === 'number' && part < 0)) refuse(['claims', index, 'path'], 'a position is 0 or more');
     });
-    for (const { index, text } of contradictions(claims)) refuse(['claims', index, 'path'], text);
+    for (const { index, text } of findContradictions(claims)) refuse(['claims', index, 'path'], text);
   })
-  .meta({ id: 'CredentialConfig', allOf: [BY_FORMAT] });
+  .meta({ id: 'CredentialConfig', allOf: [FORMAT_RULES] });
 export type CredentialConfig = z.infer<typeof CredentialConfig>;
 
 function repeatsLocale(display: readonly { locale?: string | undefined }[]): boolean {
@@ -99,21 +99,21 @@ function repeatsLocale(display: readonly { locale?: string | undefined }[]): boo
 }
 
 /** OpenID4VCI 1.0 appendix B.3: a claim described twice, or one array by `null` and by index, is invalid. */
-function contradictions(claims: readonly { path: ClaimPath }[]) {
-  const seen = new Map<string, string>();
+function findContradictions(claims: readonly { path: ClaimPath }[]) {
+  const seenKinds = new Map<string, string>();
   const faults: { index: number; text: string }[] = [];
   claims.forEach(({ path }, index) => {
     const key = JSON.stringify(path);
-    if (seen.has(key)) faults.push({ index, text: 'this claim is described twice' });
-    seen.set(key, key);
+    if (seenKinds.has(key)) faults.push({ index, text: 'this claim is described twice' });
+    seenKinds.set(key, key);
     path.forEach((component, depth) => {
       const kind = component === null ? 'all' : typeof component === 'number' ? 'index' : 'member';
-      const place = `at ${JSON.stringify(path.slice(0, depth).map((part) => (typeof part === 'number' ? null : part)))}`;
-      const before = seen.get(place);
-      if (before !== undefined && before !== kind) {
+      const location = `at ${JSON.stringify(path.slice(0, depth).map((part) => (typeof part === 'number' ? null : part)))}`;
+      const previousKind = seenKinds.get(location);
+      if (previousKind !== undefined && previousKind !== kind) {
         faults.push({ index, text: 'two paths treat the same place as different kinds of value' });
       }
-      seen.set(place, kind);
+      seenKinds.set(location, kind);
     });
   });
   return faults;

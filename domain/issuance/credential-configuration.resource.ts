@@ -10,9 +10,9 @@ export const credentialConfigurationResource = resource<CredentialConfiguration>
   repository: 'credentialConfigurations',
   revision: 'credentials',
   isDocument: true,
-  shown: ['keyChainId', 'keyBinding', 'statusManagement', 'lifeTime'],
-  changing: ['keyChain', 'cert'],
-  edited: (configuration: CredentialConfiguration) => configuration,
+  auditedValues: ['keyChainId', 'keyBinding', 'statusManagement', 'lifeTime'],
+  volatileProperties: ['keyChain', 'cert'],
+  editablePart: (configuration: CredentialConfiguration) => configuration,
   findings: (configuration: CredentialConfiguration, profile: Profile | null) => [
     ...findCredentialProblems(configuration, profile),
     ...findOlderRuleProblems(CredentialConfigurationBody, configuration),

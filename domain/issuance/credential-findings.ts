@@ -7,7 +7,7 @@ import { staticElements } from './mdoc-claims.ts';
 import { SPREAD_LIFETIME_SECONDS } from './reuse-policy.ts';
 
 const MDL = 'org.iso.18013.5.1.mDL';
-/** ISO/IEC 18013-5 section 7.2.1, table 5: what every driving licence has. */
+/** ISO/IEC 18013-5 section 7.2.1, table 5: mandatory elements of a driving licence. */
 const MDL_ELEMENTS = [
   'family_name',
   'given_name',
@@ -23,11 +23,11 @@ const MDL_ELEMENTS = [
 ];
 
 /**
- * What wallets, verifiers or a law refuse of what a configuration issues.
- * @param profile of the tenant: what is left open is then as the profile says.
+ * Warnings about a configuration whose credentials wallets, verifiers or a law reject.
+ * @param profile of the tenant; it decides properties that the configuration leaves open.
  */
-export function findCredentialProblems(stored: CredentialConfigurationBody, profile: Profile | null): Finding[] {
-  const configuration = effectiveCredential(stored, profile);
+export function findCredentialProblems(storedConfiguration: CredentialConfigurationBody, profile: Profile | null): Finding[] {
+  const configuration = effectiveCredential(storedConfiguration, profile);
   const isMdoc = configuration.config.format === 'mso_mdoc';
   return [
     ...findBindingProblems(configuration),
@@ -41,7 +41,7 @@ export function findCredentialProblems(stored: CredentialConfigurationBody, prof
   ];
 }
 
-/** Names are stored as they are written; release 0.1.0 accepted any text. */
+/** Names are stored as written; release 0.1.0 accepted any text. */
 function findNameProblems({ vct }: CredentialConfigurationBody): Finding[] {
   const names = isJsonObject(vct) ? { 'vct.vct': vct['vct'], 'vct.extends': vct['extends'] } : { vct };
   return Object.entries(names).flatMap(([member, name]) =>
@@ -84,14 +84,14 @@ function findBindingProblems(configuration: CredentialConfigurationBody): Findin
       },
     ];
   }
-  const missing = (['jwt', 'attestation'] as const).find((type) => !proofTypesOf(configuration).includes(type));
-  if (missing === undefined) return [];
+  const missingType = (['jwt', 'attestation'] as const).find((type) => !proofTypesOf(configuration).includes(type));
+  if (missingType === undefined) return [];
   return [
     {
       profileRule: 'HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2',
       member: 'proofTypes',
-      concerns: `wallets that prove their keys by ${missing} alone`,
-      message: `wallets that prove their keys by ${missing} alone cannot get the credential`,
+      concerns: `wallets that prove their keys by ${missingType} alone`,
+      message: `wallets that prove their keys by ${missingType} alone cannot get the credential`,
       change: 'leave it out: both types are taken then',
       refusedBy: ['eu'],
     },
@@ -126,7 +126,7 @@ function findActiveSetProblems({ oneActiveSet }: CredentialConfigurationBody): F
   ];
 }
 
-/** What lives for less is looked at when it is issued, and that is enough (TS3 1.5 section 2.4.3). */
+/** The status of shorter-lived credentials is checked at issuance, which is enough (TS3 1.5 section 2.4.3). */
 const SHORT_LIVED_SECONDS = 86_400;
 
 function findFollowingProblems(configuration: CredentialConfigurationBody): Finding[] {
@@ -199,11 +199,11 @@ function findDisclosureProblems({ disclosureFrame, config, vct }: CredentialConf
     });
   }
   const isHosted = vct === null || vct === undefined || (isJsonObject(vct) && vct['vct'] === undefined);
-  const nameless = (config.display ?? []).findIndex(({ locale }) => locale === undefined);
-  if (isHosted && nameless >= 0) {
+  const indexWithoutLocale = (config.display ?? []).findIndex(({ locale }) => locale === undefined);
+  if (isHosted && indexWithoutLocale >= 0) {
     findings.push({
       rule: 'SD-JWT VC section 5.5',
-      member: `config.display.${nameless}.locale`,
+      member: `config.display.${indexWithoutLocale}.locale`,
       concerns: 'wallets that show the credential by its type metadata',
       message: 'a display without a language is left out of the hosted type metadata',
       change: 'say the language, such as en',
@@ -212,20 +212,20 @@ function findDisclosureProblems({ disclosureFrame, config, vct }: CredentialConf
   return findings;
 }
 
-/** Only what the configuration itself holds can be looked at before there is a holder. */
+/** Before issuance, only the static elements of the configuration can be checked. */
 function findLicenceProblems({ config, claims }: CredentialConfigurationBody): Finding[] {
-  const held = claims ?? staticElements(config);
-  if (config.docType !== MDL || !isJsonObject(held)) return [];
-  const namespace = held['org.iso.18013.5.1'];
-  const elements = isJsonObject(namespace) ? namespace : held;
-  const missing = MDL_ELEMENTS.filter((name) => elements[name] === undefined);
-  if (missing.length === 0) return [];
+  const elementsOfConfiguration = claims ?? staticElements(config);
+  if (config.docType !== MDL || !isJsonObject(elementsOfConfiguration)) return [];
+  const namespace = elementsOfConfiguration['org.iso.18013.5.1'];
+  const elements = isJsonObject(namespace) ? namespace : elementsOfConfiguration;
+  const missingElements = MDL_ELEMENTS.filter((name) => elements[name] === undefined);
+  if (missingElements.length === 0) return [];
   return [
     {
       rule: 'ISO/IEC 18013-5 section 7.2.1',
       member: claims === undefined || claims === null ? 'config.claimsByNamespace' : 'claims',
       concerns: 'readers of driving licences',
-      message: `a licence needs ${missing.join(', ')}`,
+      message: `a licence needs ${missingElements.join(', ')}`,
       change: 'add them, unless offers or the claims webhook bring all claims',
     },
   ];

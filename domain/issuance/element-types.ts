@@ -3,7 +3,7 @@ import { parseElementValue } from '../formats/mdoc/element-values.ts';
 import { collectFieldErrors, type FieldError } from '../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 
-/** Members by name; a pattern covers families such as `age_over_NN`. */
+/** Types by property name; a pattern covers families such as `age_over_NN`. */
 type Members<T> = { readonly byName: Readonly<Record<string, T>>; readonly byPattern?: readonly (readonly [RegExp, T])[] };
 type ElementType = { readonly name: string; readonly accepts: (value: Cbor) => boolean };
 type ListType = { readonly name: string; readonly list: ValueType };
@@ -163,7 +163,7 @@ const SD_JWT_PID: TypeTable = {
 /** The base type of the PID and the types of member states, which begin like it (PID Rulebook section 4.2). */
 const SD_JWT_PID_TYPE = /^urn:eudi:pid:/;
 
-/** Wrong types of the elements of a namespace; paths begin with a dot. Elements that have no CBOR form are left out. */
+/** Type errors of the elements of a namespace; paths begin with a dot. Elements without a CBOR form are omitted. */
 export function findElementTypeProblems(namespace: string, elements: JsonObject): readonly FieldError[] {
   const table = Object.hasOwn(MDOC_TABLES, namespace) ? MDOC_TABLES[namespace] : undefined;
   if (table === undefined) return [];
@@ -174,32 +174,32 @@ export function findElementTypeProblems(namespace: string, elements: JsonObject)
   });
 }
 
-/** Wrong types of the claims of an SD-JWT VC whose type has a table; paths begin with a dot. */
+/** Type errors of the claims of an SD-JWT VC whose type has a table; paths begin with a dot. */
 export function findClaimTypeProblems(vct: unknown, claims: JsonObject): readonly FieldError[] {
   const type = isJsonObject(vct) ? vct['vct'] : vct;
   if (typeof type !== 'string' || !SD_JWT_PID_TYPE.test(type)) return [];
   return Object.entries(claims).flatMap(([name, json]) => {
     const expected = typeOf(SD_JWT_PID.elements, name);
-    return expected === undefined ? [] : findTypeProblems(expected, asMaps(json), `.${name}`, SD_JWT_PID.source);
+    return expected === undefined ? [] : findTypeProblems(expected, toMaps(json), `.${name}`, SD_JWT_PID.source);
   });
 }
 
 function findTypeProblems(type: ValueType, value: Cbor, path: string, source: string): FieldError[] {
-  const wrong = { path, message: `must be ${type.name} (${source})` };
-  if ('accepts' in type) return type.accepts(value) ? [] : [wrong];
+  const typeError = { path, message: `must be ${type.name} (${source})` };
+  if ('accepts' in type) return type.accepts(value) ? [] : [typeError];
   if ('list' in type) {
-    if (!isArray(value)) return [wrong];
+    if (!isArray(value)) return [typeError];
     return value.flatMap((entry, index) => findTypeProblems(type.list, entry, `${path}.${index}`, source));
   }
-  if (!isMap(value)) return [wrong];
-  const missing = (type.required ?? [])
+  if (!isMap(value)) return [typeError];
+  const missingMembers = (type.required ?? [])
     .filter((name) => !value.has(name))
     .map((name) => ({ path: `${path}.${name}`, message: `is required (${source})` }));
   const wrongMembers = [...value].flatMap(([key, member]) => {
     const memberType = typeOf(type.map, String(key));
     return memberType === undefined ? [] : findTypeProblems(memberType, member, `${path}.${String(key)}`, source);
   });
-  return [...missing, ...wrongMembers];
+  return [...missingMembers, ...wrongMembers];
 }
 
 function typeOf({ byName, byPattern = [] }: Members<ValueType>, name: string): ValueType | undefined {
@@ -207,9 +207,9 @@ function typeOf({ byName, byPattern = [] }: Members<ValueType>, name: string): V
   return byPattern.find(([pattern]) => pattern.test(name))?.[1];
 }
 
-/** Claims of an SD-JWT VC in the shape that the checks of elements read. */
-function asMaps(json: Json): Cbor {
+/** Converts claims of an SD-JWT VC to maps, the shape that the element checks expect. */
+function toMaps(json: Json): Cbor {
   if (typeof json !== 'object' || json === null) return json;
-  if (!isJsonObject(json)) return json.map(asMaps);
-  return new Map(Object.entries(json).map(([name, member]) => [name, asMaps(member)]));
+  if (!isJsonObject(json)) return json.map(toMaps);
+  return new Map(Object.entries(json).map(([name, member]) => [name, toMaps(member)]));
 }

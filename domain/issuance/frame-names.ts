@@ -6,69 +6,79 @@ import { isJsonObject, type Json, type JsonObject, valueAt } from '../shared/jso
 import type { ClaimPath } from './credential-config.ts';
 import { schemaAt } from './frame-schema.ts';
 
-/** Faults that are told at one place. */
+/** Limit of the problems that are reported per object. */
 const MAX_FAULTS = 20;
 
-/** What a configuration says of the claims at one place: examples of values, paths that lead on, a JSON Schema. */
-export type KnownClaims = {
+/** Descriptions of the claims in a configuration: example values, claims paths, a JSON Schema. */
+export type DescribedClaims = {
   readonly values: readonly Json[];
   readonly paths: readonly ClaimPath[];
   readonly schema: JsonObject | undefined;
 };
 
 /**
- * Members that a disclosure frame names and nobody else does. A misspelt one hides nothing, so the claim that was meant
- * is visible for everybody. Where no members are known, any may come.
+ * Properties that only the disclosure frame names. A misspelt name hides nothing, so the intended claim would always be visible. Objects
+ * without described properties may have any.
  */
-export function strangersIn(frame: Frame, known: KnownClaims, path: string): readonly FieldError[] {
-  const names = memberNames(known);
-  const isStranger = (key: string | number) =>
-    typeof key === 'string' && names.size > 0 && !names.has(key) && !PROTOCOL_CLAIMS.has(key) && !mayHave(known.schema, key);
+export function findUnknownFrameNames(frame: Frame, claims: DescribedClaims, path: string): readonly FieldError[] {
+  const names = propertyNames(claims);
+  const isUnknown = (key: string | number) =>
+    typeof key === 'string' && names.size > 0 && !names.has(key) && !PROTOCOL_CLAIMS.has(key) && !mayAllow(claims.schema, key);
   const fault = (place: string, key: string | number): FieldError => {
-    const meant = closestName(String(key), [...names]);
-    const question = meant === undefined ? '' : `; did you mean ${meant}?`;
+    const suggestion = closestName(String(key), [...names]);
+    const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
     return {
       path: place,
-      message: `no claim of this configuration is called "${key}"${question ? question : '; name it in schema.properties, config.claims or claims'}`,
+      message: `no claim of this configuration is called "${key}"${hint ? hint : '; name it in schema.properties, config.claims or claims'}`,
     };
   };
   const hidden = [...frame.hidden]
-    .filter(isStranger)
+    .filter(isUnknown)
     .slice(0, MAX_FAULTS)
     .map((key) => fault(`${path}._sd`, key));
-  const below = [...frame.children].flatMap(([key, child]) =>
-    isStranger(key) ? [fault(path, key)] : strangersIn(child, inside(known, key), `${path}.${key}`),
+  const nestedProblems = [...frame.children].flatMap(([key, child]) =>
+    isUnknown(key) ? [fault(path, key)] : findUnknownFrameNames(child, claimsBelow(claims, key), `${path}.${key}`),
   );
-  return [...hidden, ...below];
+  return [...hidden, ...nestedProblems];
 }
 
-/** The names that claims themselves or their descriptions use here; none where arrays are. */
-function memberNames({ values, paths, schema }: KnownClaims): ReadonlySet<string> {
+/** Property names that the claims or their descriptions use at this level; none for arrays. */
+function propertyNames({ values, paths, schema }: DescribedClaims): ReadonlySet<string> {
   const members = values.filter(isJsonObject).flatMap((value) => Object.keys(value));
-  const described = paths.map(([first]) => String(first));
-  const isArray = values.some(Array.isArray) || paths.some(([first]) => typeof first !== 'string');
+  const described = paths.map(([name]) => String(name));
+  const isArray = values.some(Array.isArray) || paths.some(([name]) => typeof name !== 'string');
   if (isArray || members.length + described.length === 0) return new Set();
-  const listed = isJsonObject(schema?.['properties']) ? Object.keys(schema['properties']) : [];
-  return new Set([...members, ...described, ...listed]);
+  const schemaNames = isJsonObject(schema?.['properties']) ? Object.keys(schema['properties']) : [];
+  return new Set([...members, ...described, ...schemaNames]);
 }
 
-/** Parts of a schema whose members are not looked for. */
-const ELSEWHERE = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'dependentSchemas', 'patternProperties', 'additionalProperties'];
+/** Keywords that may allow further properties; they are not evaluated. */
+const OPEN_KEYWORDS = [
+  '$ref',
+  '$dynamicRef',
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'if',
+  'dependentSchemas',
+  'patternProperties',
+  'additionalProperties',
+];
 
-/** Whether the schema may speak of a member beside those that it lists; what it rules out is told elsewhere. */
-function mayHave(schema: JsonObject | undefined, name: string): boolean {
+/** The schema may allow a property that it does not list; properties that it rules out are reported by `findFrameProblems`. */
+function mayAllow(schema: JsonObject | undefined, name: string): boolean {
   if (schema === undefined) return false;
-  return schemaAt(schema, name) === false || ELSEWHERE.some((keyword) => schema[keyword] !== undefined);
+  return schemaAt(schema, name) === false || OPEN_KEYWORDS.some((keyword) => schema[keyword] !== undefined);
 }
 
-function inside({ values, paths, schema }: KnownClaims, key: string): KnownClaims {
-  const next = schema === undefined ? undefined : schemaAt(schema, key);
+function claimsBelow({ values, paths, schema }: DescribedClaims, key: string): DescribedClaims {
+  const subschema = schema === undefined ? undefined : schemaAt(schema, key);
   return {
     values: values.map((value) => valueAt(value, [key]) as Json | undefined).filter((value) => value !== undefined),
     paths: paths
-      .filter(([first]) => first === null || String(first) === key)
+      .filter(([name]) => name === null || String(name) === key)
       .map((path) => path.slice(1))
       .filter(({ length }) => length > 0),
-    schema: next === false ? undefined : next,
+    schema: subschema === false ? undefined : subschema,
   };
 }

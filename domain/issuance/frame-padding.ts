@@ -1,25 +1,25 @@
 import type { Frame } from '../formats/sd-jwt/disclosure-frame.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
-import { referredSchema, schemaAt } from './frame-schema.ts';
+import { resolveSchema, schemaAt } from './frame-schema.ts';
 
 /**
- * The frame with decoys for what a holder may lack: as many digests as there would be with all claims, so that their number says nothing of
- * this holder (RFC 9901 section 10.4). Only claims count that the schema knows, too; the others may be of any number.
- * @param root the JSON Schema that the claims fit.
+ * Adds decoys for claims that a holder may lack, so that the number of digests does not depend on the holder (RFC 9901 section 10.4). Only
+ * claims that the schema also describes are padded; the number of other claims is unlimited.
+ * @param root the JSON Schema that the claims conform to.
  */
-export function paddedFrame(frame: Frame, root: JsonObject, here: JsonObject | undefined = root): Frame {
-  const schema = referredSchema(here, root);
-  const below = (key: string) => schemaAt(schema ?? {}, key) || undefined;
+export function padFrame(frame: Frame, root: JsonObject, localSchema: JsonObject | undefined = root): Frame {
+  const schema = resolveSchema(localSchema, root);
+  const schemaBelow = (key: string) => schemaAt(schema ?? {}, key) || undefined;
   return {
     ...frame,
-    padded: new Set([...frame.hidden].filter((key) => schema !== undefined && knows(schema, key))),
-    children: new Map([...frame.children].map(([key, child]) => [key, paddedFrame(child, root, below(key) ?? {})])),
+    padded: new Set([...frame.hidden].filter((key) => schema !== undefined && describesKey(schema, key))),
+    children: new Map([...frame.children].map(([key, child]) => [key, padFrame(child, root, schemaBelow(key) ?? {})])),
   };
 }
 
-function knows({ properties, prefixItems, items, maxItems }: JsonObject, key: string | number): boolean {
+function describesKey({ properties, prefixItems, items, maxItems }: JsonObject, key: string | number): boolean {
   if (typeof key === 'string') return isJsonObject(properties) && Object.hasOwn(properties, key) && properties[key] !== false;
   if (typeof maxItems === 'number' && key >= maxItems) return false;
-  const listed = Array.isArray(prefixItems) ? (prefixItems as readonly Json[]) : [];
-  return key < listed.length ? listed[key] !== false : isJsonObject(items) || items === true;
+  const prefixSchemas = Array.isArray(prefixItems) ? (prefixItems as readonly Json[]) : [];
+  return key < prefixSchemas.length ? prefixSchemas[key] !== false : isJsonObject(items) || items === true;
 }

@@ -8,7 +8,7 @@ export const issuanceConfigurationResource = resource<IssuanceConfiguration>()({
   repository: 'issuanceConfiguration',
   revision: 'issuance',
   isDocument: true,
-  shown: [
+  auditedValues: [
     'signingKeyId',
     'batchSize',
     'dPopRequired',
@@ -19,14 +19,14 @@ export const issuanceConfigurationResource = resource<IssuanceConfiguration>()({
     'requestEncryption',
     'responseEncryption',
   ],
-  toldAs: { walletProviderTrustListCertificates: fingerprintsOf },
-  edited: withDefaults,
+  auditedAs: { walletProviderTrustListCertificates: fingerprintsOf },
+  editablePart: withDefaults,
   findings: findIssuanceProblems,
   secrets: {
     'chainedAs.upstream.clientSecret': {
       variable: 'CLIENT_SECRET',
       sentTo: ['chainedAs.upstream.issuer', 'chainedAs.upstream.clientId'],
-      again: 'give the secret itself: the server or the client changed',
+      hint: 'give the secret itself: the server or the client changed',
     },
   },
   file: { path: 'issuance/config', body: IssuanceConfigurationBody, refersTo: ['key-chain', 'trust-list'], write: withDefaults },

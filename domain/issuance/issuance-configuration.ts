@@ -2,7 +2,8 @@ import { object, strictObject, z } from 'zod';
 import { CertificatePem } from '../formats/der/certificate-pem.ts';
 import { RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
 import { listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
-import { holdsTo, type Profile } from '../shared/finding.ts';
+import { includesProfile, type Profile } from '../shared/finding.ts';
+import { strictInput } from '../shared/input-object.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { AGREED_ALGORITHMS, algorithmOf, parsePublicJwk } from '../shared/jwk.ts';
 import { RedirectAddress } from '../shared/redirect-address.ts';
@@ -10,13 +11,12 @@ import type { Timed } from '../shared/resource.ts';
 import { LONGEST_LIFETIME_SECONDS } from '../shared/token-lifetime.ts';
 import { normalUri } from '../shared/uri.ts';
 import { IssuerAddress, WebAddress } from '../shared/web-address.ts';
-import { written } from '../shared/written.ts';
 import { DisplayInfo } from '../tenants/display.ts';
 import { PageSettings } from '../tenants/page-settings.ts';
 import { WalletAlgorithms } from './wallet-algorithms.ts';
 import { WalletProvider } from './wallet-provider.ts';
 
-/** A public key that signatures can be checked with, for the algorithm that it names, if any. */
+/** A public signature key for a supported algorithm that matches its `alg`, if present. */
 function isVerificationKey(jwk: unknown): boolean {
   const key = parsePublicJwk(jwk);
   const { alg, use } = jwk as Record<string, unknown>;
@@ -29,10 +29,10 @@ const VerificationKey = z
   .record(z.string(), z.json())
   .refine(isVerificationKey, 'a public key for ES256, ES384, ES512 or EdDSA, without private members');
 
-/** A wallet that authenticates with a key of its own (RFC 7523 section 2.2) in place of an attestation. */
+/** A wallet that authenticates with a registered key (RFC 7523 section 2.2) in place of an attestation. */
 const WalletClient = strictObject({
   client_id: textUpTo(500).describe('Name of the wallet; `iss` and `sub` of its assertions. Requests in this name need one'),
-  jwks: written({ keys: listUpTo(VerificationKey, 20) })
+  jwks: strictInput({ keys: listUpTo(VerificationKey, 20) })
     .transform((value) => value as unknown as { keys: JsonObject[] })
     .optional()
     .describe('Its public keys: ES256, ES384, ES512 or EdDSA'),
@@ -51,7 +51,7 @@ const WalletClient = strictObject({
   });
 type WalletClient = z.infer<typeof WalletClient>;
 
-/** An authorization server of this service that has users log in at another one. */
+/** Settings of the chained authorization server, which delegates the login to an upstream provider. */
 const ChainedAsConfig = strictObject({
   enabled: z.boolean().default(true).describe('false: its addresses answer 404 and its tokens are refused'),
   upstream: strictObject({
@@ -89,7 +89,6 @@ const ChainedAsConfig = strictObject({
 }).meta({ id: 'ChainedAsConfig' });
 type ChainedAsConfig = z.infer<typeof ChainedAsConfig>;
 
-/** The authorization server that is part of the issuer. */
 const BuiltInAs = strictObject({
   enabled: z
     .boolean()
@@ -110,7 +109,7 @@ const BuiltInAs = strictObject({
 export { ChainedAsConfig, WalletClient };
 
 const Seconds = z.number().int();
-/** `off`: not offered. `optional`: the wallet decides. `required`: refused without. */
+/** `off`: not supported. `optional`: the wallet decides. `required`: rejected without. */
 const Use = z.enum(['off', 'optional', 'required']);
 export const IssuanceConfigurationBody = object({
   display: z.array(DisplayInfo).max(50).describe('How wallets show the issuer, by language; an empty list says nothing of it'),
@@ -227,7 +226,7 @@ export const IssuanceConfigurationBody = object({
     if (authorizationServers('built-in', body).length === 0) {
       refuse('builtInAs', 'no authorization server is left; name authServers or enable chainedAs');
     }
-    // OpenID4VCI 1.0 section 8.2: a response is encrypted only for a request that was
+    // OpenID4VCI 1.0 section 8.2: only an encrypted request gets an encrypted response
     if (body.responseEncryption !== 'off' && body.requestEncryption === 'off') {
       refuse('responseEncryption', 'needs requestEncryption; switch both off');
     }
@@ -238,63 +237,60 @@ export const IssuanceConfigurationBody = object({
   .meta({ id: 'IssuanceConfigurationInput' });
 export type IssuanceConfigurationBody = z.infer<typeof IssuanceConfigurationBody>;
 
-/** One per tenant; how it issues. */
 export type IssuanceConfiguration = IssuanceConfigurationBody & Timed & { readonly id: 'default' };
 
-type LeftOpen = 'walletAttestationRequired' | 'dPopNonce' | 'attestationChallenge';
+type OptionalSettings = 'walletAttestationRequired' | 'dPopNonce' | 'attestationChallenge';
 
-/** How a tenant issues: as it is configured, and where that leaves something open as its profile or the default says. */
-export type EffectiveIssuance = Omit<IssuanceConfigurationBody, LeftOpen> & {
+/** Issuance settings of a tenant; open settings are decided by its profile or by the default. */
+export type EffectiveIssuance = Omit<IssuanceConfigurationBody, OptionalSettings> & {
   readonly walletAttestationRequired: boolean;
   readonly dPopNonce: z.infer<typeof Use>;
   readonly attestationChallenge: 'required' | 'optional';
 };
 
-/** @param profile what it demands holds also for what was stored before. */
+/** @param profile its requirements also apply to configurations that were stored before. */
 export function effectiveIssuance<T extends IssuanceConfigurationBody>(
-  stored: T,
+  configuration: T,
   profile: Profile | null,
-): Omit<T, LeftOpen> & EffectiveIssuance {
-  const chosen = {
-    walletAttestationRequired: stored.walletAttestationRequired ?? false,
-    dPopNonce: stored.dPopNonce ?? 'optional',
-    attestationChallenge: stored.attestationChallenge ?? 'required',
+): Omit<T, OptionalSettings> & EffectiveIssuance {
+  const resolvedSettings = {
+    walletAttestationRequired: configuration.walletAttestationRequired ?? false,
+    dPopNonce: configuration.dPopNonce ?? 'optional',
+    attestationChallenge: configuration.attestationChallenge ?? 'required',
   };
-  if (profile === null) return { ...stored, ...chosen };
-  const { chainedAs, algorithms } = stored;
+  if (profile === null) return { ...configuration, ...resolvedSettings };
+  const { chainedAs, algorithms } = configuration;
   return {
-    ...stored,
+    ...configuration,
     // HAIP 1.0 sections 4.3 and 4.4, FAPI 2.0 section 5.3.2.1: clients that authenticate, tokens that are bound
     walletAttestationRequired: true,
     dPopRequired: true,
     dPopNonce: 'required',
     attestationChallenge: 'required',
     ...(chainedAs && { chainedAs: { ...chainedAs, requireDPoP: true } }),
-    ...(holdsTo(profile, 'eu') && {
+    ...(includesProfile(profile, 'eu') && {
       algorithms: AGREED_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true),
     }),
   };
 }
 
-/** For a tenant that configured nothing. */
 export function defaultIssuance(tenantName: string): IssuanceConfigurationBody {
   return IssuanceConfigurationBody.parse({ display: [{ name: tenantName, locale: 'en' }] });
 }
 
-/** A stored configuration with the defaults of members that came later than it. */
-export function withDefaults(stored: IssuanceConfiguration): IssuanceConfiguration {
-  // Not read anew: what was written under the rules of an earlier release still counts.
-  return { ...defaultIssuance('-'), ...stored };
+/** Adds defaults for properties that are newer than the stored configuration. */
+export function withDefaults(configuration: IssuanceConfiguration): IssuanceConfiguration {
+  // The stored properties are not validated again: values that an earlier release accepted stay valid.
+  return { ...defaultIssuance('-'), ...configuration };
 }
 
-/** What `preferredAuthServer` calls the server that is part of the issuer. */
+/** The value of `preferredAuthServer` for the built-in server. */
 const BUILT_IN = 'built-in';
 
-type Servers = Pick<IssuanceConfigurationBody, 'authServers' | 'chainedAs' | 'preferredAuthServer'> &
+type ServerSettings = Pick<IssuanceConfigurationBody, 'authServers' | 'chainedAs' | 'preferredAuthServer'> &
   Partial<Pick<IssuanceConfigurationBody, 'builtInAs'>>;
 
-/** Whether the issuer itself is an authorization server. */
-export function hasBuiltIn({ builtInAs }: Partial<Pick<IssuanceConfigurationBody, 'builtInAs'>>): boolean {
+export function hasBuiltInServer({ builtInAs }: Partial<Pick<IssuanceConfigurationBody, 'builtInAs'>>): boolean {
   return builtInAs?.enabled !== false;
 }
 
@@ -302,30 +298,30 @@ export function hasBuiltIn({ builtInAs }: Partial<Pick<IssuanceConfigurationBody
  * Issuers of the authorization servers that wallets may use, the preferred one first.
  * @param issuer Credential Issuer Identifier, which is the built-in server's issuer, too.
  */
-export function authorizationServers(issuer: string, issuance: Servers): readonly string[] {
+export function authorizationServers(issuer: string, issuance: ServerSettings): readonly string[] {
   const { authServers, chainedAs, preferredAuthServer } = issuance;
   const chained = chainedAs?.enabled === true ? [`${issuer}/chained-as`] : [];
-  // Those of release 0.1.0 may be stored with hosts in other scripts.
+  // Release 0.1.0 stored hosts in other scripts without normalization.
   const external = authServers.map(normalUri);
-  const all = [...new Set([...external, ...chained, ...(hasBuiltIn(issuance) ? [issuer] : [])])];
+  const servers = [...new Set([...external, ...chained, ...(hasBuiltInServer(issuance) ? [issuer] : [])])];
   const preferred = preferredAuthServer === BUILT_IN ? issuer : preferredAuthServer;
-  return all.sort((one, other) => Number(other === preferred) - Number(one === preferred));
+  return servers.sort((a, b) => Number(b === preferred) - Number(a === preferred));
 }
 
 /**
- * Issuer of the server that an offer is for which names none: the preferred one, since users may have to log in there; where
- * something is asked of the user first, the one that asks.
+ * Issuer of the server for offers that name none: the preferred one, because users may have to log in there. Configurations with an
+ * interactive authorization need the built-in server.
  * @param issuer Credential Issuer Identifier.
  */
-export function serverOfOffers(issuer: string, issuance: Servers, isInteractive: boolean): string {
+export function defaultOfferServer(issuer: string, issuance: ServerSettings, isInteractive: boolean): string {
   const [preferred = issuer] = authorizationServers(issuer, issuance);
   return isInteractive ? issuer : preferred;
 }
 
-/** Whether the preferred server, if any is named, is one of the tenant's. */
-export function isPreferenceKnown(issuer: string, issuance: Servers): boolean {
+/** True if `preferredAuthServer` is unset or one of the tenant's servers. */
+export function isPreferredServerAvailable(issuer: string, issuance: ServerSettings): boolean {
   const { preferredAuthServer: preferred } = issuance;
   if (preferred === null || preferred === undefined) return true;
-  if (preferred === BUILT_IN) return hasBuiltIn(issuance);
+  if (preferred === BUILT_IN) return hasBuiltInServer(issuance);
   return authorizationServers(issuer, issuance).includes(preferred);
 }

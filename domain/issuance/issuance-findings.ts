@@ -1,13 +1,13 @@
 import { findContrastProblems } from '../shared/contrast.ts';
-import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
+import { type Finding, includesProfile, type Profile } from '../shared/finding.ts';
 import { defaultIssuance, type IssuanceConfiguration, type IssuanceConfigurationBody, withDefaults } from './issuance-configuration.ts';
 
 const HAIP_WALLETS = 'wallets that follow HAIP 1.0, such as the European Digital Identity Wallet';
 const BY_HAIP = { concerns: HAIP_WALLETS, refusedBy: ['haip'] } as const;
 
 /**
- * What wallets refuse of how a tenant issues.
- * @param profile of the tenant: what is left open is then as the profile says.
+ * Warnings about issuance settings that wallets reject.
+ * @param profile of the tenant; it decides settings that the configuration leaves open.
  */
 export function findIssuanceProblems(issuance: IssuanceConfigurationBody, profile: Profile | null): Finding[] {
   return [
@@ -20,10 +20,10 @@ export function findIssuanceProblems(issuance: IssuanceConfigurationBody, profil
   ];
 }
 
-/** What a tenant does not see that takes a profile on and writes nothing else: whom its issuer lets in from then on. */
-export function findProfileProblems(profile: Profile | null, stored: IssuanceConfiguration | undefined): Finding[] {
+/** Warnings for a tenant that sets a profile without any other change: the profile changes which wallets its issuer accepts. */
+export function findProfileProblems(profile: Profile | null, storedConfiguration: IssuanceConfiguration | undefined): Finding[] {
   if (profile === null) return [];
-  const issuance = stored === undefined ? defaultIssuance('-') : withDefaults(stored);
+  const issuance = storedConfiguration === undefined ? defaultIssuance('-') : withDefaults(storedConfiguration);
   return findClientProblems(issuance, profile).map((finding) => ({
     ...finding,
     member: 'profile',
@@ -54,7 +54,7 @@ function findClientProblems(
       member: 'walletProviderTrustLists',
       concerns: 'every wallet',
       message: 'wallets have to be attested, and nobody is trusted to attest them, so all are refused',
-      change: holdsTo(profile, 'eu')
+      change: includesProfile(profile, 'eu')
         ? 'name lists of wallet providers'
         : 'name lists of wallet providers, or register wallets in walletClients',
     });
@@ -143,7 +143,7 @@ function findEuropeanProblems(
       refusedBy: ['eu'],
     });
   }
-  if (!registrationCert && holdsTo(profile, 'eu')) {
+  if (!registrationCert && includesProfile(profile, 'eu')) {
     findings.push({
       profileRule: 'ARF 3.0 RPRC_22, ETSI TS 119 472-3 section 4.2.3',
       member: 'registrationCert',
@@ -153,7 +153,7 @@ function findEuropeanProblems(
       refusedBy: ['eu'],
     });
   }
-  if (walletClients.length > 0 && holdsTo(profile, 'eu')) {
+  if (walletClients.length > 0 && includesProfile(profile, 'eu')) {
     findings.push({
       profileRule: 'ARF 3.0 ISSU_21 and ISSU_30a, EUDI TS3 1.5 section 2.3',
       member: 'walletClients',

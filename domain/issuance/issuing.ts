@@ -1,4 +1,4 @@
-import type { UsedValue } from '../oauth/used-value.ts';
+import type { ConsumedValue } from '../oauth/consumed-value.ts';
 import { ISSUING_STATUSES, MAX_ISSUANCES, MOVES, RENEWING_STATUSES, type Session, type SessionUse, statusAt } from '../sessions/session.ts';
 import type { SessionChange } from '../sessions/session-change.ts';
 import { defined } from '../shared/defined.ts';
@@ -6,140 +6,152 @@ import { Failure, OperatorReason } from '../shared/failure.ts';
 import type { IssuedBatch } from '../status-lists/status-list.ts';
 import type { WalletStatus } from '../status-lists/wallet-status.ts';
 import type { DeferredTransaction } from './deferred.ts';
-import { renews } from './renewal.ts';
+import { mayRenew } from './renewal.ts';
 
 /**
- * What could not be recorded afterwards is refused before anybody is asked for claims or signs; the record decides again.
- * @param grantId of the access token, if it is one of ours.
- * @param use what the session has used up, where that was read with it.
+ * Rejects a request that could not be recorded afterwards, before claims are requested or a key signs; the commit checks the same again.
+ * @param grantId of the access token, if one of our servers issued it.
+ * @param use counters of the session, if they were read with it.
  * @returns the session, which may have completed.
- * @throws Failure `credential_request_denied` (OpenID4VCI 1.0 section 8.3.1.2) when it is over, does not offer the
- *   configuration, or may issue no more of it.
+ * @throws Failure `credential_request_denied` (OpenID4VCI 1.0 section 8.3.1.2) when the session ended, does not offer the configuration, or
+ * has reached its limit.
  */
-export function issuable(
+export function requireIssuable(
   session: Session | undefined,
   configurationId: string,
   now: Date,
   grantId: string | undefined,
   use?: SessionUse,
 ): Session {
-  if (session === undefined) throw offerOver();
-  const isRenewed = renews(session, configurationId, grantId);
-  if (!isRenewed && !ISSUING_STATUSES.includes(statusAt(session, now))) throw offerOver();
+  if (session === undefined) throw offerEndedError();
+  const isRenewed = mayRenew(session, configurationId, grantId);
+  if (!isRenewed && !ISSUING_STATUSES.includes(statusAt(session, now))) throw offerEndedError();
   const { request, configurationIds } = session;
-  // What is left of an offer that was removed says of nothing but what may be renewed.
+  // An offer that was removed keeps only what a renewal needs.
   const isOffered = request === null ? isRenewed : request.kind === 'issuance';
   if (!isOffered || !configurationIds.includes(configurationId)) {
     throw new Failure('credential_request_denied', 'the offer does not cover this credential');
   }
   const { bit } = bitsOf(session, configurationId);
-  if (use !== undefined && (use.barred & bit) !== 0) throw offerOver();
+  if (use !== undefined && (use.barred & bit) !== 0) throw offerEndedError();
   return session;
 }
 
-/** Bit i stands for the i-th configuration of the offer; all of them together complete it. */
+/** Bit i stands for the i-th configuration of the offer; the offer is complete when all bits are set. */
 function bitsOf({ configurationIds }: Pick<Session, 'configurationIds'>, configurationId: string) {
-  return { bit: 2 ** configurationIds.indexOf(configurationId), all: 2 ** configurationIds.length - 1 };
+  return { bit: 2 ** configurationIds.indexOf(configurationId), allBits: 2 ** configurationIds.length - 1 };
 }
 
-/** What the session must have issued altogether, so that there is room for one more. */
-export type Room = Pick<SessionChange, 'issuedBelow' | 'issuedExactly'>;
+/** Conditions on the number of issued credentials that leave capacity for one more. */
+export type IssuanceLimit = Pick<SessionChange, 'issuedBelow' | 'issuedExactly'>;
 
 type Issuing = Pick<Session, 'id' | 'status' | 'expiresAt' | 'configurationIds' | 'issuedMask'>;
 
 /**
- * What a session must be to issue one more credential of the configuration. In its time the record says that it lasts, so
- * whoever remembers one that was removed meanwhile finds out.
+ * Conditions for issuing one more credential of the configuration. Within the session's lifetime, the commit also checks that the session
+ * still exists, so a stale cached session is detected.
  * @param grantId of the access token.
  */
-function mayIssue(session: Issuing, configurationId: string, grantId: string | undefined, room: Room, now: Date): SessionChange {
-  const isOver = session.expiresAt <= now && renews(session, configurationId, grantId);
+function issuanceConditions(
+  session: Issuing,
+  configurationId: string,
+  grantId: string | undefined,
+  limit: IssuanceLimit,
+  now: Date,
+): SessionChange {
+  const isOver = session.expiresAt <= now && mayRenew(session, configurationId, grantId);
   return {
     ...(isOver ? { anytime: RENEWING_STATUSES } : { running: ISSUING_STATUSES }),
     id: session.id,
     unbarred: bitsOf(session, configurationId).bit,
-    ...room,
+    ...limit,
   };
 }
 
-/** The same for what was begun in time: it may end after the session's. */
-function mayStillIssue(session: Issuing, configurationId: string, grantId: string | undefined, room: Room): SessionChange {
+/** Conditions for a request that began within the session's lifetime and may end after it. */
+function lateIssuanceConditions(
+  session: Issuing,
+  configurationId: string,
+  grantId: string | undefined,
+  limit: IssuanceLimit,
+): SessionChange {
   return {
-    anytime: renews(session, configurationId, grantId) ? RENEWING_STATUSES : ISSUING_STATUSES,
+    anytime: mayRenew(session, configurationId, grantId) ? RENEWING_STATUSES : ISSUING_STATUSES,
     id: session.id,
     unbarred: bitsOf(session, configurationId).bit,
-    ...room,
+    ...limit,
   };
 }
 
-/** What a wallet's request spends, and the grant that it rests on. */
-export type Spent = { readonly uses: readonly UsedValue[]; readonly unrevoked?: string };
+/** Values that a wallet's request consumes, and the grant that must not be revoked; it is absent for a token of an external server. */
+export type RequestConsumption = { readonly uses: readonly ConsumedValue[]; readonly unrevoked?: string };
 
-/** What a wallet's request spends, and whose tokens it rests on; the grant is absent for a foreign token. */
-export function spent(uses: readonly UsedValue[], grantId: string | undefined): Spent {
+export function requestConsumption(uses: readonly ConsumedValue[], grantId: string | undefined): RequestConsumption {
   return { uses, ...(grantId !== undefined && { unrevoked: grantId }) };
 }
 
 /**
- * Spends what the request brought, before its backend is asked for the claims. The backend may put things off, so it is
- * not asked while the session has no room for another transaction.
+ * Consumes the single-use values of the request before its backend is called. The backend may defer, so it is not called while the session
+ * has reached its limit of deferred transactions.
  */
-export function claim(session: Session, configurationId: string, spending: Spent, room: Room, now: Date) {
-  const may = mayIssue(session, configurationId, spending.unrevoked, room, now);
-  const change: SessionChange = { ...may, deferredBelow: MAX_ISSUANCES };
-  return { ...spending, session: change };
+export function claim(session: Session, configurationId: string, consumed: RequestConsumption, limit: IssuanceLimit, now: Date) {
+  const conditions = issuanceConditions(session, configurationId, consumed.unrevoked, limit, now);
+  const change: SessionChange = { ...conditions, deferredBelow: MAX_ISSUANCES };
+  return { ...consumed, session: change };
 }
 
 /**
- * The credentials are on record and go out; the session completes when they were the last ones.
+ * Records the issued credentials; the session completes with the last one.
  * @param grantId of the access token.
- * @param spending absent when the request was claimed before: then it may end after the session's time, but not after the grant was
- *   revoked.
+ * @param consumed absent when the request was claimed before: then it may end after the session's lifetime, but not after the revocation of
+ * the grant.
  */
 export function issue(
   session: Session,
   batch: IssuedBatch,
   grantId: string | undefined,
-  room: Room,
-  spending?: Spent & { readonly now: Date },
+  limit: IssuanceLimit,
+  consumed?: RequestConsumption & { readonly now: Date },
 ) {
   const { credentialConfigurationId: id } = batch;
-  const { bit, all } = bitsOf(session, id);
+  const { bit, allBits } = bitsOf(session, id);
   const change: SessionChange = {
-    ...(spending === undefined ? mayStillIssue(session, id, grantId, room) : mayIssue(session, id, grantId, room, spending.now)),
+    ...(consumed === undefined
+      ? lateIssuanceConditions(session, id, grantId, limit)
+      : issuanceConditions(session, id, grantId, limit, consumed.now)),
     counts: true,
-    sets: { bit, all, last: MOVES.complete },
+    sets: { bit, all: allBits, last: MOVES.complete },
   };
-  const { now: _now, ...spends } = spending ?? { ...spent([], grantId), now: undefined };
+  const { now: _now, ...spends } = consumed ?? { ...requestConsumption([], grantId), now: undefined };
   return { ...spends, session: change, issued: batch };
 }
 
 /**
- * The backend cannot say yet: the session lives at least as long as the transaction. What its credentials are going to
- * follow waits with it.
+ * The backend deferred: the session is extended to the end of the transaction. Wallet statuses that the credentials will follow are stored
+ * with it.
  */
 export function defer(session: Session, transaction: DeferredTransaction, statuses: readonly WalletStatus[] = []) {
   const { credentialConfigurationId, grantId } = transaction;
   const change: SessionChange = {
-    ...mayStillIssue(session, credentialConfigurationId, grantId ?? undefined, {}),
+    ...lateIssuanceConditions(session, credentialConfigurationId, grantId ?? undefined, {}),
     deferredBelow: MAX_ISSUANCES,
     lastsUntil: transaction.expiresAt,
   };
-  const holds = statuses.length === 0 ? undefined : { transactionId: transaction.id, statuses };
+  const reservation = statuses.length === 0 ? undefined : { transactionId: transaction.id, statuses };
   const unrevoked = grantId ?? undefined;
-  return { session: change, opens: { deferred: transaction }, ...defined({ holds, unrevoked }) };
+  return { session: change, opens: { deferred: transaction }, ...defined({ holds: reservation, unrevoked }) };
 }
 
-/** The backend decided: the credentials wait for the wallet, whose grant is not revoked, and are on record. */
+/** The backend decided: the credentials are recorded and wait for the wallet, whose grant must not be revoked. */
 export function complete(
   session: Session,
   { id, grantId }: Pick<DeferredTransaction, 'id' | 'grantId'>,
   credentials: readonly string[],
   batch: IssuedBatch,
-  room: Room,
+  limit: IssuanceLimit,
 ) {
-  const may = mayStillIssue(session, batch.credentialConfigurationId, grantId ?? undefined, room);
-  const change: SessionChange = { ...may, counts: true };
+  const conditions = lateIssuanceConditions(session, batch.credentialConfigurationId, grantId ?? undefined, limit);
+  const change: SessionChange = { ...conditions, counts: true };
   return {
     deferred: { id, act: 'complete', credentials, batchId: batch.id },
     session: change,
@@ -148,23 +160,22 @@ export function complete(
   } as const;
 }
 
-/** The wallet gets what waited for it; the session completes when it was the last one. */
-export function retrieve(session: Session, transaction: DeferredTransaction, spending: Spent) {
+/** The wallet retrieves its credentials; the session completes with the last ones. */
+export function retrieve(session: Session, transaction: DeferredTransaction, consumed: RequestConsumption) {
   const { credentialConfigurationId: configurationId, grantId } = transaction;
-  const { bit, all } = bitsOf(session, configurationId);
-  const isRenewed = renews(session, configurationId, grantId ?? undefined);
+  const { bit, allBits } = bitsOf(session, configurationId);
+  const isRenewed = mayRenew(session, configurationId, grantId ?? undefined);
   const change: SessionChange = {
     id: session.id,
     anytime: isRenewed ? RENEWING_STATUSES : ISSUING_STATUSES,
     unbarred: bit,
-    sets: { bit, all, last: MOVES.complete },
+    sets: { bit, all: allBits, last: MOVES.complete },
   };
-  return { ...spending, deferred: { id: transaction.id, act: 'retrieve' }, session: change } as const;
+  return { ...consumed, deferred: { id: transaction.id, act: 'retrieve' }, session: change } as const;
 }
 
-/** For a session that issues nothing more. */
-/** @param reason for the log, where that is another. */
-export function offerOver(reason?: string): Failure {
+/** @param reason for the operator's log, if it differs from the public message. */
+export function offerEndedError(reason?: string): Failure {
   const options = reason === undefined ? {} : { cause: new OperatorReason(reason) };
   return new Failure('credential_request_denied', 'the offer is over', options);
 }

@@ -1,79 +1,79 @@
 import { type CompactJws, parseAlgorithm, parseCompactJws, parseX5c } from '../formats/jose/compact.ts';
 import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { Failure } from '../shared/failure.ts';
-import { isJsonObject, isTexts, type Json, type JsonObject, MAX_STRANGER_MEMBERS } from '../shared/json.ts';
+import { isJsonObject, isStringArray, type Json, type JsonObject, MAX_UNTRUSTED_PROPERTIES } from '../shared/json.ts';
 import { isOnCurve, type PublicJwk, parsePublicJwk, SIGNING_ALGORITHMS, type SigningAlgorithm, thumbprint } from '../shared/jwk.ts';
 import type { CredentialConfigurationBody } from './configuration.ts';
 
 export const KEY_ATTESTATION_TYPE = 'key-attestation+jwt';
-/** Longest attestation in characters. */
+/** Limit in characters. */
 export const MAX_ATTESTATION_LENGTH = 48 * 1024;
-/** As many as the largest batch. */
+/** Equals the largest batch. */
 const MAX_KEYS = 100;
 
-const refused = (message: string) => new Failure('invalid_proof', message);
+const invalidProofError = (message: string) => new Failure('invalid_proof', message);
 
-type Named = { readonly key: PublicJwk; readonly kid: Json | undefined };
+type AttestedKey = { readonly key: PublicJwk; readonly kid: Json | undefined };
 
-/** A key attestation taken apart; nothing it says is to be believed before its signature is checked. */
-export type OpenedKeyAttestation = {
+/** A parsed key attestation; its content is not trusted before its signature is verified. */
+export type ParsedKeyAttestation = {
   readonly jws: CompactJws;
   readonly algorithm: SigningAlgorithm;
-  /** `x5c`: DER in standard base64, leaf first; undefined where the key of its issuer stands elsewhere. */
+  /** `x5c`: DER in standard base64, leaf first; undefined when the issuer's key is identified differently. */
   readonly chain: readonly string[] | undefined;
-  /** By RFC 7638 thumbprint, in the order of the attestation. */
-  readonly keys: ReadonlyMap<string, Named>;
+  /** Keys by RFC 7638 thumbprint, in the order of the attestation. */
+  readonly keys: ReadonlyMap<string, AttestedKey>;
 };
 
-/** What a configuration asks of attested keys; null for nothing but an attestation that is good. */
+/** Levels that a configuration requires of attested keys; null requires a valid attestation only. */
 export type RequiredLevels = CredentialConfigurationBody['keyAttestationsRequired'];
 
 /**
- * The key attestations of one request: each is taken apart once, and all together have as many keys as the largest batch.
- * Proofs may all carry the same one, or each another one with keys of its own.
+ * Key attestations of one request: each is parsed once, and together they have at most as many keys as the largest batch. Proofs may share
+ * one attestation or each carry another one.
  */
-export class OpenedKeyAttestations {
-  readonly #opened = new Map<string, OpenedKeyAttestation>();
-  #keysLeft = MAX_KEYS;
+export class KeyAttestationCache {
+  readonly #attestations = new Map<string, ParsedKeyAttestation>();
+  #remainingKeys = MAX_KEYS;
 
   /** @throws Failure `invalid_proof`. */
-  open(text: string): OpenedKeyAttestation {
-    const known = this.#opened.get(text);
-    if (known !== undefined) return known;
-    const opened = parseKeyAttestation(text, this.#keysLeft);
-    this.#keysLeft -= opened.keys.size;
-    this.#opened.set(text, opened);
-    return opened;
+  parse(text: string): ParsedKeyAttestation {
+    const cachedAttestation = this.#attestations.get(text);
+    if (cachedAttestation !== undefined) return cachedAttestation;
+    const attestation = parseKeyAttestation(text, this.#remainingKeys);
+    this.#remainingKeys -= attestation.keys.size;
+    this.#attestations.set(text, attestation);
+    return attestation;
   }
 }
 
 /**
- * Takes a key attestation apart (OpenID4VCI 1.0 appendix D.1).
- * @param maxKeys that it may have; they are counted before any is looked at.
+ * Parses a key attestation (OpenID4VCI 1.0 appendix D.1).
+ * @param maxKeys is checked before any key is parsed.
  * @throws Failure `invalid_proof`.
  */
-export function parseKeyAttestation(text: string, maxKeys = MAX_KEYS): OpenedKeyAttestation {
-  const jws = parseCompactJws(text, { length: MAX_ATTESTATION_LENGTH, members: MAX_STRANGER_MEMBERS });
-  if (jws === undefined) throw refused('the key attestation is not a JWT');
+export function parseKeyAttestation(text: string, maxKeys = MAX_KEYS): ParsedKeyAttestation {
+  const jws = parseCompactJws(text, { length: MAX_ATTESTATION_LENGTH, members: MAX_UNTRUSTED_PROPERTIES });
+  if (jws === undefined) throw invalidProofError('the key attestation is not a JWT');
   // OpenID4VCI 1.0 appendix D.1
-  if (jws.header['typ'] !== KEY_ATTESTATION_TYPE) throw refused(`the typ of the key attestation must be ${KEY_ATTESTATION_TYPE}`);
+  if (jws.header['typ'] !== KEY_ATTESTATION_TYPE) throw invalidProofError(`the typ of the key attestation must be ${KEY_ATTESTATION_TYPE}`);
   const verdict = parseAlgorithm(jws.header, SIGNING_ALGORITHMS);
-  // OpenID4VCI 1.0 appendix F.1: from the published list, as the alg of a proof
-  if (verdict.fault !== undefined) throw refused('the alg of the key attestation is not supported');
+  // OpenID4VCI 1.0 appendix F.1: one of the published algorithms, like the alg of a proof
+  if (verdict.fault !== undefined) throw invalidProofError('the alg of the key attestation is not supported');
   return { jws, algorithm: verdict.algorithm, chain: parseX5c(jws.header), keys: attestedKeys(jws.payload['attested_keys'], maxKeys) };
 }
 
-function attestedKeys(value: Json | undefined, maxKeys: number): ReadonlyMap<string, Named> {
+function attestedKeys(value: Json | undefined, maxKeys: number): ReadonlyMap<string, AttestedKey> {
   // OpenID4VCI 1.0 appendix D.1
   if (!Array.isArray(value) || value.length === 0 || value.length > maxKeys) {
-    throw refused(`attested_keys must be an array of keys, 1 to ${MAX_KEYS} in all attestations of a request`);
+    throw invalidProofError(`attested_keys must be an array of keys, 1 to ${MAX_KEYS} in all attestations of a request`);
   }
-  const keys = new Map<string, Named>();
+  const keys = new Map<string, AttestedKey>();
   for (const entry of value as readonly Json[]) {
     const key = parsePublicJwk(entry);
-    if (key === undefined || !isOnCurve(key)) throw refused('each of attested_keys must be a public EC or OKP key');
+    if (key === undefined || !isOnCurve(key)) throw invalidProofError('each of attested_keys must be a public EC or OKP key');
     const name = thumbprint(key);
-    if (keys.has(name)) throw refused('a key stands twice in attested_keys');
+    if (keys.has(name)) throw invalidProofError('a key stands twice in attested_keys');
     keys.set(name, { key, kid: isJsonObject(entry) ? entry['kid'] : undefined });
   }
   return keys;
@@ -82,27 +82,27 @@ function attestedKeys(value: Json | undefined, maxKeys: number): ReadonlyMap<str
 const INDEX = /^(0|[1-9]\d?)$/;
 
 /**
- * The attested key that a proof means: by the key's own `kid`, by its thumbprint, or by its place in the array.
- * OpenID4VCI 1.0 appendix F.1 leaves the form open and wallets use all three.
+ * The attested key that a proof identifies by `kid`: the key's own `kid`, its thumbprint, or its index in the array. OpenID4VCI 1.0
+ * appendix F.1 leaves the form open, and wallets use all three.
  */
-export function attestedKey({ keys }: OpenedKeyAttestation, kid: string): PublicJwk | undefined {
-  const all = [...keys.values()];
-  const named = all.filter((entry) => entry.kid === kid);
-  if (named.length > 0) return named.length === 1 ? named[0]?.key : undefined;
-  return keys.get(kid)?.key ?? (INDEX.test(kid) ? all[Number(kid)]?.key : undefined);
+export function attestedKey({ keys }: ParsedKeyAttestation, kid: string): PublicJwk | undefined {
+  const entries = [...keys.values()];
+  const matches = entries.filter((entry) => entry.kid === kid);
+  if (matches.length > 0) return matches.length === 1 ? matches[0]?.key : undefined;
+  return keys.get(kid)?.key ?? (INDEX.test(kid) ? entries[Number(kid)]?.key : undefined);
 }
 
-/** The key at index 0, which signs a proof that identifies its key neither by `jwk` nor by `kid`. */
-export function firstKey({ keys }: OpenedKeyAttestation): PublicJwk {
-  const [first] = keys.values();
-  if (first === undefined) throw refused('attested_keys is empty');
-  return first.key;
+/** The key at index 0 signs a proof that has neither `jwk` nor `kid`. */
+export function firstKey({ keys }: ParsedKeyAttestation): PublicJwk {
+  const [entry] = keys.values();
+  if (entry === undefined) throw invalidProofError('attested_keys is empty');
+  return entry.key;
 }
 
 /**
- * Validates the claims of a verified attestation, except whether its nonce is fresh and whether it was revoked.
- * @param expected `proofType`: a `jwt` proof has a nonce of its own, so the attestation in its header needs none and may be made
- *   in advance, but has to expire. The proof type `attestation` needs a nonce and no expiry.
+ * Validates the claims of a verified attestation. The freshness of its nonce and its revocation are checked elsewhere.
+ * @param expected `proofType`: a `jwt` proof has its own nonce, so the attestation in its header needs none and may be created in advance,
+ * but has to expire. The proof type `attestation` needs a nonce and no expiry.
  * @returns its nonce, if it has one.
  * @throws Failure `invalid_proof`.
  */
@@ -115,27 +115,28 @@ export function assertKeyAttestationClaims(
   const isInProof = expected.proofType === 'jwt';
   // OpenID4VCI 1.0 appendix D.1
   if (typeof iat !== 'number' || iat > now + CLOCK_TOLERANCE_SECONDS) {
-    throw refused('iat of the key attestation is missing or in the future');
+    throw invalidProofError('iat of the key attestation is missing or in the future');
   }
   if (nbf !== undefined && (typeof nbf !== 'number' || nbf > now + CLOCK_TOLERANCE_SECONDS)) {
-    throw refused('the key attestation is not valid yet');
+    throw invalidProofError('the key attestation is not valid yet');
   }
   // OpenID4VCI 1.0 appendix D.1: required in a proof of type jwt
   if (exp === undefined ? isInProof : typeof exp !== 'number' || exp <= now - CLOCK_TOLERANCE_SECONDS) {
-    throw refused('the key attestation has expired or does not say when it does');
+    throw invalidProofError('the key attestation has expired or does not say when it does');
   }
   for (const level of ['key_storage', 'user_authentication'] as const) assertLevel(level, payload[level], expected.levels?.[level]);
   if (nonce === undefined && isInProof) return undefined;
   // OpenID4VCI 1.0 appendix F.3: there is a nonce endpoint
-  if (typeof nonce !== 'string' || nonce === '') throw refused('the key attestation has no nonce; get one from the nonce endpoint');
+  if (typeof nonce !== 'string' || nonce === '')
+    throw invalidProofError('the key attestation has no nonce; get one from the nonce endpoint');
   return nonce;
 }
 
-/** OpenID4VCI 1.0 section 12.2.4: one of the published values; none of them implies another. */
-function assertLevel(name: string, value: Json | undefined, wanted: readonly string[] | undefined): void {
-  const isList = isTexts(value) && value.length > 0;
-  if (value !== undefined && !isList) throw refused(`${name} must be a non-empty array of strings`);
-  if (wanted !== undefined && !(isList && wanted.some((one) => value.includes(one)))) {
-    throw refused(`${name} of the key attestation names none of the levels that this credential needs`);
+/** OpenID4VCI 1.0 section 12.2.4: one of the published values; no value implies another one. */
+function assertLevel(name: string, value: Json | undefined, requiredLevels: readonly string[] | undefined): void {
+  const isList = isStringArray(value) && value.length > 0;
+  if (value !== undefined && !isList) throw invalidProofError(`${name} must be a non-empty array of strings`);
+  if (requiredLevels !== undefined && !(isList && requiredLevels.some((level) => value.includes(level)))) {
+    throw invalidProofError(`${name} of the key attestation names none of the levels that this credential needs`);
   }
 }

@@ -4,8 +4,8 @@ import type { CredentialConfigurationBody } from './configuration.ts';
 import { credentialTimes, MDOC_LIFETIME_SECONDS, sdJwtTimes } from './credential.ts';
 
 /**
- * A credential never outlives the certificate of its signer, so a longer lifetime is shortened when it is issued.
- * @param chains of the tenant; without one that signs nothing is found.
+ * A credential never outlives the certificate of its signer, so a longer lifetime is shortened at issuance.
+ * @param chains of the tenant; without a signing key chain there is no warning.
  */
 export function findLifetimeProblems(
   { config, keyChainId, lifeTime }: CredentialConfigurationBody,

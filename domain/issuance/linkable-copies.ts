@@ -1,4 +1,4 @@
-/** What whoever gets one copy of a credential sees of it, besides what all copies say of their holder. */
+/** Values of one copy, besides the claims of its holder, by which verifiers could link it to other copies. */
 export type CopyTraits = {
   /** `iat`, `nbf`, `exp`, or the times of an mdoc, in seconds since the epoch. */
   readonly times: readonly number[];
@@ -8,42 +8,41 @@ export type CopyTraits = {
 const HOUR = 3600;
 
 /**
- * The copies of a batch by whose times verifiers could tell that they belong together (ARF 3.0 ISSU_36): those that have a
- * second of another copy. Full hours are shared by many batches, and so are the bounds of the certificate.
- * @param common seconds since the epoch that stand in credentials of others, too.
- * @returns their positions.
+ * Copies that verifiers could link by their times (ARF 3.0 ISSU_36): those that share a second with another copy. Full hours and the bounds
+ * of the certificate occur in many batches and do not count.
+ * @param common seconds since the epoch that also occur in credentials of other holders.
+ * @returns positions of the copies.
  */
-export function sharingTimes(copies: readonly CopyTraits[], common: ReadonlySet<number>): readonly number[] {
-  const seen = new Set<number>();
+export function copiesSharingTimes(copies: readonly CopyTraits[], common: ReadonlySet<number>): readonly number[] {
+  const seenTimes = new Set<number>();
   const sharing: number[] = [];
   copies.forEach(({ times }, position) => {
-    // A copy may say one time twice.
-    const telling = new Set(times.filter((time) => time % HOUR !== 0 && !common.has(time)));
-    if ([...telling].some((time) => seen.has(time))) sharing.push(position);
-    for (const time of telling) seen.add(time);
+    // A copy may contain the same time twice.
+    const distinctiveTimes = new Set(times.filter((time) => time % HOUR !== 0 && !common.has(time)));
+    if ([...distinctiveTimes].some((time) => seenTimes.has(time))) sharing.push(position);
+    for (const time of distinctiveTimes) seenTimes.add(time);
   });
   return sharing;
 }
 
-/** Whether a salt of one copy stands in another one, or twice in the same (ARF 3.0 ISSU_35). */
+/** True if copies share a salt, or a copy repeats one (ARF 3.0 ISSU_35). */
 export function repeatsSalt(copies: readonly CopyTraits[]): boolean {
   const salts = copies.flatMap((copy) => copy.salts);
   return new Set(salts).size !== salts.length;
 }
 
-/** From so many on, chance alone puts indices in order once in 360 batches or less. */
+/** Random indices of this many copies are sorted once in 360 batches or less. */
 const ORDERED_COPIES = 6;
-/** Chance alone puts two indices of a list on one of so many pages once in 500 batches. */
+/** Two random indices lie on the same of this many pages once in 500 batches. */
 const PAGES = 1000;
 
 /**
- * How the places of a batch in a status list could tell that its copies belong together (ARF 3.0 ISSU_35): by an order, or by
- * lying together.
+ * The pattern by which status list indices link the copies of a batch (ARF 3.0 ISSU_35): a repetition, an order, or proximity.
  * @param indices in the order of the copies.
  * @param capacity entries of the list.
- * @returns undefined where they tell nothing.
+ * @returns undefined without such a pattern.
  */
-export function tellingPlaces(
+export function linkingIndexPattern(
   indices: readonly number[],
   capacity: number,
 ): 'the same index' | 'the order of indices' | 'the page of the list' | undefined {

@@ -1,8 +1,8 @@
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 
 /**
- * The languages of each `display` list, once per distinct list. Metadata that are narrowed for two readers are equal when
- * `pickLocale` picks the same of each.
+ * The languages of each `display` list, once per distinct list. The metadata for two readers are equal when `pickLocale` returns the same
+ * language of each list.
  */
 export function localeListsOf(metadata: JsonObject): readonly (readonly string[])[] {
   const lists = new Map<string, readonly string[]>();
@@ -15,25 +15,25 @@ export function localeListsOf(metadata: JsonObject): readonly (readonly string[]
 }
 
 /**
- * The language of one list that the reader gets (RFC 4647 section 3.4: lookup; a bare language also finds its regions).
- * @param ranges what the reader prefers, best first; `*` ends the list, since anything will do.
+ * The language of one list for the reader (RFC 4647 section 3.4: lookup; a bare language also matches its regions).
+ * @param ranges preferences of the reader, best first; `*` ends the list, because it matches everything.
  * @returns undefined when the reader gets all languages of the list.
  */
 export function pickLocale(locales: readonly string[], ranges: readonly string[]): string | undefined {
   for (const range of ranges) {
     if (range === '*') return undefined;
-    const wanted = range.toLowerCase();
-    for (let prefix = wanted; prefix !== ''; prefix = prefix.slice(0, Math.max(0, prefix.lastIndexOf('-')))) {
+    const requestedLocale = range.toLowerCase();
+    for (let prefix = requestedLocale; prefix !== ''; prefix = prefix.slice(0, Math.max(0, prefix.lastIndexOf('-')))) {
       const exact = locales.find((locale) => locale.toLowerCase() === prefix);
       if (exact !== undefined) return exact;
     }
-    const regional = locales.find((locale) => locale.toLowerCase().startsWith(`${wanted}-`));
+    const regional = locales.find((locale) => locale.toLowerCase().startsWith(`${requestedLocale}-`));
     if (regional !== undefined) return regional;
   }
   return undefined;
 }
 
-/** The metadata with one language in each `display` list; a list without a match keeps all of its languages. */
+/** Reduces each `display` list to one language; a list without a match keeps all of its languages. */
 export function narrowTo(metadata: JsonObject, ranges: readonly string[]): JsonObject {
   return visitDisplays(metadata, (entries) => {
     const locale = pickLocale(localesIn(entries), ranges);
@@ -44,13 +44,13 @@ export function narrowTo(metadata: JsonObject, ranges: readonly string[]): JsonO
 /** The only language of all `display` lists, for `Content-Language`; undefined when there are several, or none. */
 export function onlyLocaleOf(metadata: JsonObject): string | undefined {
   const locales = new Set(localeListsOf(metadata).flat());
-  const [only] = locales;
-  return locales.size === 1 ? only : undefined;
+  const [locale] = locales;
+  return locales.size === 1 ? locale : undefined;
 }
 
 type Entries = readonly Json[];
 
-/** Applies `change` to every array called `display`, wherever it stands. */
+/** Applies `change` to every array called `display` at any depth. */
 function visitDisplays(value: Json, change: (entries: Entries) => Entries): Json {
   if (Array.isArray(value)) return (value as Entries).map((member) => visitDisplays(member, change));
   if (!isJsonObject(value)) return value;

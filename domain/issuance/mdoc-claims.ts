@@ -5,11 +5,10 @@ import { isJsonObject, type JsonObject } from '../shared/json.ts';
 import type { CredentialConfig } from './credential-config.ts';
 import { findElementTypeProblems } from './element-types.ts';
 
-/** Elements by namespace. */
 type Elements = Readonly<Record<string, JsonObject>>;
-type Placed = { readonly elements: Elements; readonly isKeyed: boolean };
+type NamespacedElements = { readonly elements: Elements; readonly isKeyed: boolean };
 
-/** Document types whose elements stand in a namespace of another name; of all others the two are the same. */
+/** Document types whose namespace has a different name; for all others the two names are equal. */
 const CONVENTIONAL_NAMESPACES: ReadonlyMap<string, string> = new Map([
   // ISO/IEC 18013-5 section 7.2.1
   ['org.iso.18013.5.1.mDL', 'org.iso.18013.5.1'],
@@ -18,23 +17,23 @@ const CONVENTIONAL_NAMESPACES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The elements of an mdoc from claims as a source gives them. They come in one of two shapes:
- * - by namespace: every member is an object, and its name is a namespace that the configuration knows (`namespace`,
- *   a key of `claimsByNamespace`, the beginning of a path in `claims`, or the namespace of the document type);
- * - flat: the members are elements of one namespace, which is `namespace`, else the only key of `claimsByNamespace`,
- *   else the only one that `claims` describes, else the namespace of the document type.
- * A mixture of both is refused, and so is an object under a dotted name that is no known namespace: no element is
- * called so, and it would end up as one.
+ * Assigns claims to the namespaces of an mdoc. A source sends them in one of two shapes:
+ * - by namespace: every property is an object under a namespace of the configuration (`namespace`, a key of `claimsByNamespace`, the
+ * beginning of a path in `claims`, or the namespace of the document type);
+ * - flat: the properties are elements of one namespace, which is `namespace`, else the only key of `claimsByNamespace`,
+ * else the only one that `claims` describes, else the namespace of the document type.
+ * A mixture of both is rejected. An object under a dotted name that is no namespace of the configuration is rejected as well: no element
+ * has such a name, and it would be issued as one.
  * @throws Failure `invalid_input`; its path begins with `claims`.
  */
 export function mdocElements(config: CredentialConfig, claims: JsonObject): Elements {
-  return place(config, claims).elements;
+  return resolveNamespaces(config, claims).elements;
 }
 
-/** What keeps claims from becoming an mdoc; paths begin with a dot, or are empty for all of them. */
+/** Problems that prevent issuing these claims as an mdoc; paths begin with a dot, or are empty for problems of all claims. */
 export function findMdocProblems(config: CredentialConfig, claims: JsonObject): readonly FieldError[] {
   return collectFieldErrors(() => {
-    const { elements, isKeyed } = place(config, claims);
+    const { elements, isKeyed } = resolveNamespaces(config, claims);
     const faults = Object.entries(elements).flatMap(([namespace, members]) =>
       Object.entries(members).flatMap(([name, value]) =>
         collectFieldErrors(() => parseElementValue(namespace, name, value)).map((fault) =>
@@ -47,9 +46,9 @@ export function findMdocProblems(config: CredentialConfig, claims: JsonObject): 
   }, 'claims');
 }
 
-/** Elements whose type is not the one of their standard, of claims for which `findMdocProblems` finds nothing; paths begin with a dot. */
+/** Type errors of elements in claims that pass `findMdocProblems`; paths begin with a dot. */
 export function findMdocTypeProblems(config: CredentialConfig, claims: JsonObject): readonly FieldError[] {
-  const { elements, isKeyed } = place(config, claims);
+  const { elements, isKeyed } = resolveNamespaces(config, claims);
   return Object.entries(elements).flatMap(([namespace, members]) =>
     findElementTypeProblems(namespace, members).map(({ path, message }) => ({
       path: isKeyed ? `.${namespace}${path}` : path,
@@ -58,23 +57,23 @@ export function findMdocTypeProblems(config: CredentialConfig, claims: JsonObjec
   );
 }
 
-/** The elements that the configuration itself holds; a namespace without any is only named there. */
+/** The elements in the configuration itself; a namespace without elements only declares its name. */
 export function staticElements({ claimsByNamespace = {} }: CredentialConfig): JsonObject | undefined {
-  const given = Object.entries(claimsByNamespace).filter(([, members]) => Object.keys(members).length > 0);
-  return given.length === 0 ? undefined : (Object.fromEntries(given) as JsonObject);
+  const filledNamespaces = Object.entries(claimsByNamespace).filter(([, members]) => Object.keys(members).length > 0);
+  return filledNamespaces.length === 0 ? undefined : (Object.fromEntries(filledNamespaces) as JsonObject);
 }
 
-function place(config: CredentialConfig, claims: JsonObject): Placed {
+function resolveNamespaces(config: CredentialConfig, claims: JsonObject): NamespacedElements {
   const entries = Object.entries(claims);
   // ISO/IEC 18013-5 section 9.1.2.4: a security object has digests of at least one element.
   if (entries.length === 0) throw invalidInput('claims', 'an mdoc needs at least one element');
-  const known = knownNamespaces(config);
-  const keyed = entries.filter(([name]) => known.has(name));
-  if (keyed.length === 0) return { elements: { [flatNamespace(config)]: flat(claims) }, isKeyed: false };
+  const namespaces = knownNamespaces(config);
+  const namespacedEntries = entries.filter(([name]) => namespaces.has(name));
+  if (namespacedEntries.length === 0) return { elements: { [flatNamespace(config)]: requireFlatClaims(claims) }, isKeyed: false };
   const elements: Record<string, JsonObject> = {};
   for (const [name, members] of entries) {
     const path = `claims.${name}`;
-    if (!known.has(name)) throw invalidInput(path, 'stands beside namespaces, but is not one that is known');
+    if (!namespaces.has(name)) throw invalidInput(path, 'stands beside namespaces, but is not one that is known');
     if (!isJsonObject(members)) throw invalidInput(path, 'a namespace is an object of elements');
     if (Object.keys(members).length > 0) elements[name] = members;
   }
@@ -82,7 +81,7 @@ function place(config: CredentialConfig, claims: JsonObject): Placed {
   return { elements, isKeyed: true };
 }
 
-function flat(claims: JsonObject): JsonObject {
+function requireFlatClaims(claims: JsonObject): JsonObject {
   for (const [name, value] of Object.entries(claims)) {
     if (!name.includes('.') || !isJsonObject(value)) continue;
     const message = 'is no namespace of this configuration; name it in config.claimsByNamespace or config.claims';
@@ -105,9 +104,9 @@ function flatNamespace(config: CredentialConfig): string {
   if (config.namespace !== undefined) return config.namespace;
   const conventional = conventionalNamespace(config);
   for (const names of [Object.keys(config.claimsByNamespace ?? {}), describedNamespaces(config)]) {
-    const [only] = names;
-    if (only === undefined) continue;
-    if (names.length === 1) return only;
+    const [namespace] = names;
+    if (namespace === undefined) continue;
+    if (names.length === 1) return namespace;
     if (names.includes(conventional)) return conventional;
     throw invalidInput('claims', 'belong to one of several namespaces; give config.namespace, or key them');
   }
@@ -115,7 +114,7 @@ function flatNamespace(config: CredentialConfig): string {
 }
 
 function describedNamespaces({ claims = [] }: CredentialConfig): readonly string[] {
-  return [...new Set(claims.map(({ path: [first] }) => String(first)))];
+  return [...new Set(claims.map(({ path: [namespace] }) => String(namespace)))];
 }
 
 function conventionalNamespace({ docType = '' }: CredentialConfig): string {

@@ -5,28 +5,28 @@ import type { PublicJwk, SigningAlgorithm } from '../shared/jwk.ts';
 import { withReadableImages } from '../tenants/display.ts';
 import { compact } from './compact.ts';
 import { type CredentialConfiguration, proofTypesOf } from './configuration.ts';
+import { bindingMethodOf } from './declared-capabilities.ts';
 import { authorizationServers, type EffectiveIssuance } from './issuance-configuration.ts';
-import { bindingMethodOf } from './stated-abilities.ts';
 import { publishedAlgorithms } from './wallet-algorithms.ts';
 
-/** The scope of a configuration; HAIP 1.0 section 4.1 wants every one to have it. */
+/** The scope of a configuration; HAIP 1.0 section 4.1 requires one for each. */
 export function scopeOf({ config, id }: CredentialConfiguration): string {
   return config.scope ?? id;
 }
 
-/** Where the service describes the type of what a configuration issues. */
+/** The URL at which the service publishes the type metadata of a configuration. */
 export function typeAddress({ id }: Pick<CredentialConfiguration, 'id'>, issuer: string): string {
   return `${issuer}/vct/${encodeURIComponent(id)}`;
 }
 
-/** The `vct` of what a configuration issues: its own, or the address where we host its type metadata. */
+/** The `vct` of a configuration: configured, or the URL of the hosted type metadata. */
 export function vctOf(configuration: CredentialConfiguration, issuer: string): string {
   const { vct } = configuration;
   if (typeof vct === 'string') return vct;
   return vct?.vct ?? typeAddress(configuration, issuer);
 }
 
-/** The one name of a credential's type: `vct`, or the document type of an mdoc. */
+/** The type of a credential as one string: `vct`, or the document type of an mdoc. */
 export function typeOf(configuration: CredentialConfiguration, issuer: string): string {
   const { format, docType } = configuration.config;
   return format === 'mso_mdoc' ? `${format} ${docType}` : `${format} ${vctOf(configuration, issuer)}`;
@@ -48,9 +48,8 @@ export type IssuerMetadataParts = {
     | 'responseEncryption'
   >;
   readonly configurations: readonly CredentialConfiguration[];
-  /** The algorithm of the key that signs; undefined when there is none at the moment. */
   readonly signingAlgorithm: (configuration: CredentialConfiguration) => SigningAlgorithm | undefined;
-  /** Public keys that requests can be encrypted to. Without any, encryption is not offered. */
+  /** Public keys for encrypted requests. Without a key, encryption is not advertised. */
   readonly encryptionKeys: readonly PublicJwk[];
 };
 
@@ -81,7 +80,7 @@ export function issuerMetadata(parts: IssuerMetadataParts): JsonObject {
 
 const COMPRESSION = ['DEF'];
 
-/** OpenID4VCI 1.0 section 12.2.4: a response is encrypted only for a request that was. */
+/** OpenID4VCI 1.0 section 12.2.4: only an encrypted request gets an encrypted response. */
 function encryption({ issuance, encryptionKeys }: IssuerMetadataParts): Record<string, unknown> {
   const { requestEncryption, responseEncryption } = issuance;
   if (requestEncryption === 'off' || encryptionKeys.length === 0) return {};
@@ -99,7 +98,7 @@ function encryption({ issuance, encryptionKeys }: IssuerMetadataParts): Record<s
   };
 }
 
-/** Registered members of a public key (RFC 7517 section 4), whatever else the value may hold. */
+/** Picks the registered properties of a public key (RFC 7517 section 4). */
 function encryptionKey({ kty, crv, x, y, kid, use, alg }: PublicJwk): Record<string, unknown> {
   return { kty, kid, use, alg, crv, x, y };
 }
@@ -119,14 +118,14 @@ function configurationMetadata(
     credential_signing_alg_values_supported: algorithm && (isMdoc ? coseNumbersOf(algorithm) : [algorithm]),
     cryptographic_binding_methods_supported: keyBinding ? [bindingMethodOf(config)] : undefined,
     proof_types_supported: keyBinding ? proofTypes(configuration, issuance) : undefined,
-    credential_metadata: ofUsers(configuration),
-    // ETSI TS 119 472-3 section 4.2.5 publishes no name for the member; this one is in use.
+    credential_metadata: credentialMetadata(configuration),
+    // ETSI TS 119 472-3 section 4.2.5 publishes no name for the property; wallets use this one.
     disclosure_policy: embeddedDisclosurePolicy,
   });
 }
 
-/** What users see of a credential, and how wallets use its copies; absent where nobody said anything. */
-function ofUsers({ config, credentialReusePolicy: policy }: CredentialConfiguration) {
+/** Display data of a credential and the policy for its copies; absent when neither is configured. */
+function credentialMetadata({ config, credentialReusePolicy: policy }: CredentialConfiguration) {
   const { display = [], claims = [] } = config;
   if (display.length === 0 && claims.length === 0 && !policy) return undefined;
   // ETSI TS 119 472-3 section 4.2.4.2; wallets look for it here

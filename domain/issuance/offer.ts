@@ -23,12 +23,12 @@ const ClaimsSourceInput = z.discriminatedUnion('type', [
   }),
 ]);
 
-/** Whether a user can enter it as it is: wallets drop spaces at the ends. */
+/** True if a user can type the code exactly: wallets trim spaces. */
 function isTypeable(code: string): boolean {
   return code === code.trim() && !/[\p{C}\p{Zl}\p{Zp}]/u.test(code);
 }
 
-/** Bit i of a session's mask stands for the i-th configuration, so an offer has at most this many. */
+/** Bit i of a session's mask stands for the i-th configuration, which limits the number of configurations. */
 const MAX_CONFIGURATIONS = 30;
 
 export const OfferRequest = object({
@@ -89,19 +89,18 @@ export const OfferRequest = object({
 }).meta({ id: 'OfferRequest' });
 export type OfferRequest = z.infer<typeof OfferRequest>;
 
-/** What an offer request is held against. */
+/** The data that an offer request is validated against. */
 export type OfferContext = {
-  /** Credential configurations by id, and whether each asks for an interaction first. */
-  readonly known: ReadonlyMap<string, { readonly interactive: boolean }>;
+  /** Credential configurations by id; `interactive` is true if `iaeActions` are required first. */
+  readonly configurations: ReadonlyMap<string, { readonly interactive: boolean }>;
   /** Issuers of the authorization servers, the preferred one first. */
   readonly servers: readonly string[];
-  /** The built-in one, which is the credential issuer itself. */
   readonly issuer: string;
 };
 
 /**
- * Rules that span several fields of an offer request. Which claims may stand in it is for their format to say.
- * @throws Failure `invalid_input` with the path of the fault.
+ * Validates rules that span several fields of an offer request. Claims are validated by their format elsewhere.
+ * @throws Failure `invalid_input` with the path of the problem.
  */
 export function assertOfferRequest(request: OfferRequest, context: OfferContext): void {
   assertTxCode(request);
@@ -130,33 +129,36 @@ function assertTxCode({ flow, tx_code, tx_code_description }: OfferRequest): voi
   }
 }
 
-function assertConfigurations({ credentialConfigurationIds: ids, flow }: OfferRequest, { known, servers, issuer }: OfferContext): void {
+function assertConfigurations(
+  { credentialConfigurationIds: ids, flow }: OfferRequest,
+  { configurations, servers, issuer }: OfferContext,
+): void {
   ids.forEach((id, index) => {
     const path = `credentialConfigurationIds.${index}`;
-    const configuration = known.get(id);
+    const configuration = configurations.get(id);
     if (configuration === undefined) throw invalidInput(path, `there is no credential configuration ${JSON.stringify(id)}`);
     if (ids.indexOf(id) !== index) throw invalidInput(path, 'this id stands twice');
     if (configuration.interactive && !servers.includes(issuer)) {
       throw invalidInput(path, `${id} has iaeActions, for which the built-in server is needed; it is switched off`);
     }
-    // Its actions come before the issuance, and a pre-authorized code leaves no room for them.
+    // The actions precede the issuance; the pre-authorized code flow has no step for them.
     if (configuration.interactive && flow === 'pre_authorized_code') {
       throw invalidInput('flow', `${id} has iaeActions, so it is issued by authorization_code only`);
     }
   });
 }
 
-/** What leads from an offer to an access token: a code, or the name of the session. */
+/** The grant of an offer: a pre-authorized code, or the `issuer_state` that identifies the session. */
 export type OfferGrant = { readonly preAuthorizedCode: string } | { readonly issuerState: string };
 
 /**
  * The credential offer as the wallet fetches it (OpenID4VCI 1.0 section 4.1.1).
- * @param servers issuers of the authorization servers; which one is meant is said only where there are several.
+ * @param servers issuers of the authorization servers; the offer names its server only if there are several.
  */
 export function composeOffer(issuer: string, request: OfferRequest, grant: OfferGrant, servers: readonly string[]): JsonObject {
   const isPreAuthorized = 'preAuthorizedCode' in grant;
-  const wanted = request.authorization_server ?? (isPreAuthorized ? issuer : undefined);
-  const server = servers.length > 1 && wanted !== undefined ? { authorization_server: wanted } : {};
+  const requestedServer = request.authorization_server ?? (isPreAuthorized ? issuer : undefined);
+  const server = servers.length > 1 && requestedServer !== undefined ? { authorization_server: requestedServer } : {};
   const grants: JsonObject = isPreAuthorized
     ? {
         [PRE_AUTHORIZED_CODE_GRANT]: {
@@ -173,7 +175,7 @@ export function composeOffer(issuer: string, request: OfferRequest, grant: Offer
   };
 }
 
-/** What the wallet needs to ask its user for the code; never the code itself. */
+/** Describes the transaction code for the input field of the wallet, without the code itself. */
 function describeTxCode(code: string, description: string | undefined): JsonObject {
   return {
     input_mode: /^[0-9]+$/.test(code) ? 'numeric' : 'text',
@@ -182,15 +184,15 @@ function describeTxCode(code: string, description: string | undefined): JsonObje
   };
 }
 
-/** OpenID4VCI 1.0 section 4.1.2: what starts a wallet when the issuer knows none. */
+/** OpenID4VCI 1.0 section 4.1.2: the scheme for an unknown wallet. */
 const INVOCATION_URI = 'openid-credential-offer://';
 
-/** OpenID4VCI 1.0 section 4.1.3: the link, by reference. @param base scheme of wallets, or the universal link of one. */
+/** OpenID4VCI 1.0 section 4.1.3: the link, by reference. @param base scheme or universal link of a wallet. */
 export function offerLink(offerUri: string, base = INVOCATION_URI): string {
   return invocationUri(base, { credential_offer_uri: offerUri });
 }
 
-/** Whether several wallets can redeem the offer: each of its users logs in. A pre-authorized code is for one wallet. */
+/** True if several wallets can redeem the offer, because each user logs in. A pre-authorized code is for one wallet. */
 export function isSharedOffer(request: SessionRequest | null | undefined): boolean {
   if (request?.kind !== 'issuance' || request.offerUrl === '') return false;
   const { grants } = request.offer;

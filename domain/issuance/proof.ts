@@ -1,105 +1,106 @@
-import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compact.ts';
+import { type CompactJws, matchesKey, parseCompactJws } from '../formats/jose/compact.ts';
 import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { Failure } from '../shared/failure.ts';
-import { type JsonObject, MAX_STRANGER_MEMBERS } from '../shared/json.ts';
+import { type JsonObject, MAX_UNTRUSTED_PROPERTIES } from '../shared/json.ts';
 import { type PublicJwk, parsePublicJwk, thumbprint } from '../shared/jwk.ts';
-import { attestedKey, firstKey, MAX_ATTESTATION_LENGTH, OpenedKeyAttestations } from './key-attestation.ts';
+import { attestedKey, firstKey, KeyAttestationCache, MAX_ATTESTATION_LENGTH } from './key-attestation.ts';
 
-export type OpenedProof = CompactJws & {
+export type ParsedProof = CompactJws & {
   readonly key: PublicJwk;
-  /** What the header says about the key, unread. */
+  /** `key_attestation` of the header, not yet parsed. */
   readonly keyAttestation: string | undefined;
 };
 
 const PAST_SECONDS = 300;
 const MAX_PROOF_LENGTH = 16_384;
-/** With an attestation, which stands in the header once more in base64. */
+/** The header may contain an attestation, which base64 encodes a second time. */
 const LIMITS = {
   length: 2 * MAX_ATTESTATION_LENGTH,
   headerBytes: MAX_ATTESTATION_LENGTH + MAX_PROOF_LENGTH,
-  members: MAX_STRANGER_MEMBERS,
+  members: MAX_UNTRUSTED_PROPERTIES,
 };
 
-const refused = (message: string) => new Failure('invalid_proof', message);
+const invalidProofError = (message: string) => new Failure('invalid_proof', message);
 
 /**
- * Takes a `jwt` proof apart (OpenID4VCI 1.0 appendix F.1); its signature is checked with `key` afterwards.
+ * Parses a `jwt` proof (OpenID4VCI 1.0 appendix F.1); the caller verifies its signature with `key`.
  * @throws Failure `invalid_proof`.
  */
-export function parseJwtProof(text: string, attestations = new OpenedKeyAttestations()): OpenedProof {
+export function parseJwtProof(text: string, attestations = new KeyAttestationCache()): ParsedProof {
   const jws = parseCompactJws(text, LIMITS);
-  if (jws === undefined) throw refused('the proof is not a JWT');
+  if (jws === undefined) throw invalidProofError('the proof is not a JWT');
   const { header } = jws;
   // OpenID4VCI 1.0 appendix F.1
-  if (header['typ'] !== 'openid4vci-proof+jwt') throw refused('the typ of the proof must be openid4vci-proof+jwt');
+  if (header['typ'] !== 'openid4vci-proof+jwt') throw invalidProofError('the typ of the proof must be openid4vci-proof+jwt');
   const keyAttestation = keyAttestationOf(header);
-  if (keyAttestation === undefined && text.length > MAX_PROOF_LENGTH) throw refused('the proof is too long');
+  if (keyAttestation === undefined && text.length > MAX_PROOF_LENGTH) throw invalidProofError('the proof is too long');
   const key = keyOf(header, keyAttestation, attestations);
-  if (!fitsKey(header, key)) throw refused('the alg of the proof is not supported or does not fit its key');
+  if (!matchesKey(header, key)) throw invalidProofError('the alg of the proof is not supported or does not fit its key');
   return { ...jws, key, keyAttestation };
 }
 
 function keyAttestationOf(header: JsonObject): string | undefined {
   const { key_attestation: value } = header;
   if (value === undefined || typeof value === 'string') return value;
-  throw refused('key_attestation must be a JWT');
+  throw invalidProofError('key_attestation must be a JWT');
 }
 
 /**
- * Determines the key that signed the proof (OpenID4VCI 1.0 appendix F.1). With a key attestation it has to be an attested
- * key: `jwk` may be any of them, so N proofs with a `jwk` each can share one attestation, `kid` refers to one, and without
- * both it is the key at index 0 (TS3 1.5 section 2.2.2.2).
+ * Determines the key of the proof (OpenID4VCI 1.0 appendix F.1). With a key attestation it must be an attested key: `jwk` may be any of
+ * them, so N proofs can share one attestation; `kid` refers to one; without both it is the key at index 0 (TS3 1.5 section 2.2.2.2).
  */
-function keyOf(header: JsonObject, keyAttestation: string | undefined, attestations: OpenedKeyAttestations): PublicJwk {
-  for (const other of ['x5c', 'trust_chain']) {
-    if (Object.hasOwn(header, other)) throw refused(`the header ${other} is not supported; put the key into jwk`);
+function keyOf(header: JsonObject, keyAttestation: string | undefined, attestations: KeyAttestationCache): PublicJwk {
+  for (const parameter of ['x5c', 'trust_chain']) {
+    if (Object.hasOwn(header, parameter)) throw invalidProofError(`the header ${parameter} is not supported; put the key into jwk`);
   }
   const { jwk, kid } = header;
-  const attestation = keyAttestation === undefined ? undefined : attestations.open(keyAttestation);
+  const attestation = keyAttestation === undefined ? undefined : attestations.parse(keyAttestation);
   if (kid !== undefined) {
     if (jwk !== undefined || typeof kid !== 'string' || attestation === undefined) {
-      throw refused('put the key into jwk, or name one of key_attestation by kid');
+      throw invalidProofError('put the key into jwk, or name one of key_attestation by kid');
     }
     const key = attestedKey(attestation, kid);
-    if (key === undefined) throw refused('kid names no key of key_attestation');
+    if (key === undefined) throw invalidProofError('kid names no key of key_attestation');
     return key;
   }
   if (jwk === undefined && attestation !== undefined) return firstKey(attestation);
   const key = parsePublicJwk(jwk);
-  if (key === undefined) throw refused('the jwk of the proof must be a public EC or OKP key');
+  if (key === undefined) throw invalidProofError('the jwk of the proof must be a public EC or OKP key');
   if (attestation !== undefined && !attestation.keys.has(thumbprint(key))) {
-    throw refused('the jwk of the proof is not in attested_keys of its key_attestation');
+    throw invalidProofError('the jwk of the proof is not in attested_keys of its key_attestation');
   }
   return key;
 }
 
-/** RFC 7519 sections 4.1.4 and 4.1.5: proofs need neither, and what stands there counts. */
+/** RFC 7519 sections 4.1.4 and 4.1.5: both claims are optional in proofs, and validated if present. */
 function assertWithinTimes({ exp, nbf }: JsonObject, now: number): void {
-  if (exp !== undefined && !(typeof exp === 'number' && exp > now - CLOCK_TOLERANCE_SECONDS)) throw refused('the proof has expired');
-  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + CLOCK_TOLERANCE_SECONDS)) throw refused('the proof is not valid yet');
+  if (exp !== undefined && !(typeof exp === 'number' && exp > now - CLOCK_TOLERANCE_SECONDS))
+    throw invalidProofError('the proof has expired');
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + CLOCK_TOLERANCE_SECONDS))
+    throw invalidProofError('the proof is not valid yet');
 }
 
 /**
- * Judges what the signature covers, except whether the nonce is fresh.
- * @returns the nonce that the proof carries.
+ * Validates the signed claims, except the freshness of the nonce.
+ * @returns the nonce of the proof.
  * @throws Failure `invalid_proof`.
  */
 export function assertJwtProofClaims(
-  proof: OpenedProof,
+  proof: ParsedProof,
   expected: { readonly audience: string; readonly clientId: string | undefined; readonly now: Date },
 ): string {
   const { aud, iat, nonce, iss } = proof.payload;
   // OpenID4VCI 1.0 appendix F.1: the Credential Issuer Identifier itself
-  if (aud !== expected.audience) throw refused('aud is not the credential issuer identifier');
+  if (aud !== expected.audience) throw invalidProofError('aud is not the credential issuer identifier');
   const now = expected.now.getTime() / 1000;
   if (typeof iat !== 'number' || iat < now - PAST_SECONDS || iat > now + CLOCK_TOLERANCE_SECONDS) {
-    throw refused('iat is missing or outside the accepted window; check the clock');
+    throw invalidProofError('iat is missing or outside the accepted window; check the clock');
   }
   assertWithinTimes(proof.payload, now);
-  // OpenID4VCI 1.0 appendix F.1: the client id. A token of nobody is used by whoever has its key, so that there is no client
-  // whose name this could be: wallets that call themselves something there are in use.
+  // OpenID4VCI 1.0 appendix F.1: the client id. An anonymous token has no client to compare with, and some wallets send a name with it, so
+  // any string is accepted.
   const isOther = expected.clientId === undefined ? typeof iss !== 'string' : iss !== expected.clientId;
-  if (iss !== undefined && isOther) throw refused('iss is not the client of this access token');
-  if (typeof nonce !== 'string' || nonce === '') throw refused('nonce is missing; get one from the nonce endpoint');
+  if (iss !== undefined && isOther) throw invalidProofError('iss is not the client of this access token');
+  if (typeof nonce !== 'string' || nonce === '') throw invalidProofError('nonce is missing; get one from the nonce endpoint');
   return nonce;
 }

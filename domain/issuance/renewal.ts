@@ -1,11 +1,11 @@
 import { RENEWING_STATUSES, type Session } from '../sessions/session.ts';
 
 /**
- * Whether a wallet may get once more what the session issued, also after its time: as long as its grant lives. What nobody
- * collected in time is over with the session.
- * @param grantId of the access token; absent for one of a foreign server, whose rights end with the session.
+ * True if a wallet may get issued credentials again, also after the session's lifetime: as long as its grant is valid. Credentials that
+ * were not issued within the session's lifetime cannot be renewed.
+ * @param grantId of the access token; absent for a token of an external server, whose rights end with the session.
  */
-export function renews(
+export function mayRenew(
   { status, issuedMask, configurationIds }: Pick<Session, 'status' | 'issuedMask' | 'configurationIds'>,
   configurationId: string,
   grantId: string | undefined,
@@ -15,18 +15,18 @@ export function renews(
 }
 
 /**
- * What is left to renew once everything that the offer said is removed: credentials whose claims come from their
- * configuration or its webhook. Claims and webhooks of an offer end with its session.
+ * Configurations that remain renewable after the offer's data are removed: those whose claims come from their configuration or its webhook.
+ * Claims and webhooks of an offer end with its session.
  * @returns bits of the configurations.
  */
-export function renewableAfterwards({
+export function renewableMask({
   configurationIds,
   issuedMask,
   request,
 }: Pick<Session, 'configurationIds' | 'issuedMask' | 'request'>): number {
   if (request?.kind !== 'issuance') return request === null ? issuedMask : 0;
   return configurationIds.reduce(
-    (mask, id, place) => (Object.hasOwn(request.credentialClaims, id) ? mask & ~(2 ** place) : mask),
+    (mask, id, index) => (Object.hasOwn(request.credentialClaims, id) ? mask & ~(2 ** index) : mask),
     issuedMask,
   );
 }

@@ -2,11 +2,11 @@ import { strictObject, z } from 'zod';
 import type { FieldError } from '../shared/failure.ts';
 import { MDOC_LIFETIME_SECONDS } from './credential.ts';
 
-/** Methods A to D of ARF 3.0, topic 10 section D, as ETSI TS 119 472-3 section 4.2.4.2 and wallets spell them. */
+/** Methods A to D of ARF 3.0, topic 10 section D, in the spelling of ETSI TS 119 472-3 section 4.2.4.2 and of wallets. */
 export const REUSE_METHODS = ['once_only', 'limited_time', 'rotating-batch', 'per-relying-party'] as const;
 type ReuseMethod = (typeof REUSE_METHODS)[number];
 
-/** What each method has to say (ETSI TS 119 472-3 section 4.2.4.2, ARF 3.0 ISSU_45, ISSU_48, ISSU_54, ISSU_55). */
+/** Required parameters of each method (ETSI TS 119 472-3 section 4.2.4.2, ARF 3.0 ISSU_45, ISSU_48, ISSU_54, ISSU_55). */
 const PARAMETERS = {
   once_only: ['batch_size', 'reissue_trigger_unused'],
   limited_time: ['reissue_trigger_lifetime_left'],
@@ -15,7 +15,7 @@ const PARAMETERS = {
 } as const satisfies Record<ReuseMethod, readonly string[]>;
 const NAMES = ['batch_size', 'reissue_trigger_unused', 'reissue_trigger_lifetime_left'] as const;
 
-/** As many keys as one request may bring altogether. */
+/** Equals the largest number of keys in one request. */
 const MAX_BATCH = 100;
 
 const ReuseOption = strictObject({
@@ -56,7 +56,7 @@ export const CredentialReusePolicy = strictObject({
 }).meta({ id: 'CredentialReusePolicy' });
 export type CredentialReusePolicy = z.infer<typeof CredentialReusePolicy>;
 
-type Judged = {
+type ReuseSettings = {
   readonly config: { readonly format: string };
   readonly keyBinding: boolean;
   readonly lifeTime?: number | null | undefined;
@@ -64,15 +64,15 @@ type Judged = {
 };
 
 /**
- * From this lifetime on the expiry times of a batch are always more than two minutes apart (RFC 9901 section 10.1): a third of their
- * range, which is a tenth of the lifetime, lies between the earliest and the latest. A write warns below it.
+ * Above this lifetime the expiry times of a batch are always more than two minutes apart (RFC 9901 section 10.1): their range is a tenth of
+ * the lifetime, and a third of it lies between the earliest and the latest. Shorter lifetimes cause a warning.
  */
 export const SPREAD_LIFETIME_SECONDS = 3600;
-/** From this lifetime on each of a hundred copies finds an expiry time of its own. Policies with batches need it. */
+/** Above this lifetime each of a hundred copies can get a distinct expiry time. Policies with batches need it. */
 export const MIN_BATCH_LIFETIME_SECONDS = 1210;
 
-/** What is wrong with the policy of a configuration: in itself, or beside its other members. */
-export function findReusePolicyProblems(body: Judged): readonly FieldError[] {
+/** Problems of a configuration's reuse policy, also in combination with its other properties. */
+export function findReusePolicyProblems(body: ReuseSettings): readonly FieldError[] {
   const { credentialReusePolicy: policy } = body;
   if (policy === null || policy === undefined) return [];
   const options = policy.options.flatMap((option, index) =>
@@ -94,31 +94,31 @@ function findMethodProblems({ options }: CredentialReusePolicy): readonly FieldE
   return [{ path, message: 'exactly one of once_only and limited_time has to be there (ARF 3.0 ISSU_40)' }];
 }
 
-function findOptionProblems(option: ReuseOption, body: Judged): readonly FieldError[] {
+function findOptionProblems(option: ReuseOption, body: ReuseSettings): readonly FieldError[] {
   const needed = new Set(option.details.flatMap((method): readonly string[] => PARAMETERS[method]));
-  const given = NAMES.flatMap((path): FieldError[] => {
+  const parameterProblems = NAMES.flatMap((path): FieldError[] => {
     if (needed.has(path) === (option[path] !== undefined)) return [];
     const methods = option.details.join(', ');
     const message = needed.has(path) ? `is missing for ${methods}` : `says nothing of ${methods}`;
     return [{ path, message }];
   });
-  return [...given, ...findBoundProblems(option, body)];
+  return [...parameterProblems, ...findBoundProblems(option, body)];
 }
 
-function findBoundProblems(option: ReuseOption, { config, keyBinding, lifeTime }: Judged): readonly FieldError[] {
-  const { batch_size: size, reissue_trigger_unused: unused, reissue_trigger_lifetime_left: left } = option;
+function findBoundProblems(option: ReuseOption, { config, keyBinding, lifeTime }: ReuseSettings): readonly FieldError[] {
+  const { batch_size: size, reissue_trigger_unused: unused, reissue_trigger_lifetime_left: lifetimeLeft } = option;
   const faults: FieldError[] = [];
   if (size !== undefined && !keyBinding)
     faults.push({ path: 'batch_size', message: 'needs keyBinding: copies are told apart by their keys' });
   if (size !== undefined && unused !== undefined && unused >= size)
     faults.push({ path: 'reissue_trigger_unused', message: 'has to be below batch_size' });
-  const lives = lifeTime ?? (config.format === 'mso_mdoc' ? MDOC_LIFETIME_SECONDS : undefined);
-  if (left !== undefined && (lives === undefined || left >= lives)) {
-    const message = lives === undefined ? 'needs a lifeTime: nothing is left of what never ends' : 'has to be below lifeTime';
+  const lifetimeSeconds = lifeTime ?? (config.format === 'mso_mdoc' ? MDOC_LIFETIME_SECONDS : undefined);
+  if (lifetimeLeft !== undefined && (lifetimeSeconds === undefined || lifetimeLeft >= lifetimeSeconds)) {
+    const message = lifetimeSeconds === undefined ? 'needs a lifeTime: nothing is left of what never ends' : 'has to be below lifeTime';
     faults.push({ path: 'reissue_trigger_lifetime_left', message });
   }
   // ARF 3.0 ISSU_36
-  if (size !== undefined && lives !== undefined && lives < MIN_BATCH_LIFETIME_SECONDS) {
+  if (size !== undefined && lifetimeSeconds !== undefined && lifetimeSeconds < MIN_BATCH_LIFETIME_SECONDS) {
     const message = `needs a lifeTime of ${MIN_BATCH_LIFETIME_SECONDS} seconds or more, so that copies cannot be linked by their end`;
     faults.push({ path: 'batch_size', message });
   }
@@ -126,10 +126,10 @@ function findBoundProblems(option: ReuseOption, { config, keyBinding, lifeTime }
 }
 
 /**
- * Most copies that one request is answered with.
- * @param batchSize of the issuer, for configurations without a policy of their own.
+ * Limit of the copies in one response.
+ * @param batchSize of the issuer, for configurations without a reuse policy.
  */
-export function mostCopies({ credentialReusePolicy: policy }: Pick<Judged, 'credentialReusePolicy'>, batchSize: number): number {
+export function maxBatchSize({ credentialReusePolicy: policy }: Pick<ReuseSettings, 'credentialReusePolicy'>, batchSize: number): number {
   if (policy === null || policy === undefined) return Math.max(1, batchSize);
   return Math.max(...policy.options.map(({ batch_size }) => batch_size ?? 1));
 }

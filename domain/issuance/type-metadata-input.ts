@@ -1,21 +1,21 @@
 import { z } from 'zod';
 import { listUpTo, textUpTo } from '../shared/bounds.ts';
+import { looseInput } from '../shared/input-object.ts';
 import { ImageUri, NameUri, WebAddress } from '../shared/web-address.ts';
-import { writtenFreely } from '../shared/written.ts';
 import { Color, Locale, DisplayText as Text } from '../tenants/display.ts';
 
-/** W3C Subresource Integrity, as SD-JWT VC section 6 uses it. */
+/** W3C Subresource Integrity as used by SD-JWT VC section 6. */
 const Integrity = z.string().regex(/^sha(256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}$/, 'a hash such as sha256-…, in base64');
 
-const Image = writtenFreely({
+const Image = looseInput({
   uri: ImageUri.describe('http or https address, or a data URL of an image'),
   'uri#integrity': Integrity.optional(),
   alt_text: Text.optional(),
 });
 
 /** SD-JWT VC section 5.5.1 */
-const Rendering = writtenFreely({
-  simple: writtenFreely({
+const Rendering = looseInput({
+  simple: looseInput({
     logo: Image.optional(),
     background_image: Image.optional(),
     background_color: Color.optional(),
@@ -23,10 +23,10 @@ const Rendering = writtenFreely({
   }).optional(),
   svg_templates: z
     .array(
-      writtenFreely({
+      looseInput({
         uri: ImageUri,
         'uri#integrity': Integrity.optional(),
-        properties: writtenFreely({
+        properties: looseInput({
           orientation: z.enum(['portrait', 'landscape']).optional(),
           color_scheme: z.enum(['light', 'dark']).optional(),
           contrast: z.enum(['normal', 'high']).optional(),
@@ -37,17 +37,17 @@ const Rendering = writtenFreely({
     .optional(),
 });
 
-/** The language of a display, which drafts before the twelfth called `lang`. */
+/** The language of a display; drafts before the twelfth named it `lang`. */
 const language = { locale: Locale.optional(), lang: Locale.optional() };
 type InLanguage = { readonly locale?: string | undefined; readonly lang?: string | undefined };
 const NO_LANGUAGE = 'locale says in which language';
-/** The same in the API document. */
+/** The same rule for the API document. */
 const IN_A_LANGUAGE = { allOf: [{ anyOf: [{ required: ['locale'] }, { required: ['lang'] }] }] };
 
 const hasLanguage = ({ locale, lang }: InLanguage) => (locale ?? lang) !== undefined;
 
 /** SD-JWT VC section 5.5 */
-const TypeDisplay = writtenFreely({
+const TypeDisplay = looseInput({
   ...language,
   name: Text.min(1).describe('Of the type, for users'),
   description: Text.optional(),
@@ -57,14 +57,14 @@ const TypeDisplay = writtenFreely({
   .meta(IN_A_LANGUAGE);
 
 /** SD-JWT VC section 5.6.2 */
-const ClaimDisplay = writtenFreely({ ...language, label: Text.min(1).describe('Of the claim, for users'), description: Text.optional() })
+const ClaimDisplay = looseInput({ ...language, label: Text.min(1).describe('Of the claim, for users'), description: Text.optional() })
   .refine(hasLanguage, { message: NO_LANGUAGE, path: ['locale'] })
   .meta(IN_A_LANGUAGE);
 
 const Path = listUpTo(z.union([textUpTo(200), z.number().int().min(0), z.null()]), 32);
 
 /** SD-JWT VC section 5.6 */
-const TypeClaim = writtenFreely({
+const TypeClaim = looseInput({
   path: Path.describe('Member names, positions, or null for all entries of an array'),
   display: z.array(ClaimDisplay).max(50).optional(),
   mandatory: z.boolean().optional().describe('Credentials without it are not issued'),
@@ -80,7 +80,7 @@ const TypeClaim = writtenFreely({
 });
 export type TypeClaim = z.infer<typeof TypeClaim>;
 
-export const TypeMetadataInput = writtenFreely({
+export const TypeMetadataInput = looseInput({
   vct: NameUri.optional().describe('The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>`'),
   name: Text.optional().describe('For developers; the first display name unless stated'),
   description: z.string().max(5000).optional().describe('For developers; that of the configuration unless stated'),
@@ -94,8 +94,8 @@ export const TypeMetadataInput = writtenFreely({
   .superRefine(({ display = [], claims = [] }, context) => {
     const refuse = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });
     if (repeats(display.map(languageOf))) refuse(['display'], 'each locale stands at most once');
-    claims.forEach(({ display: shown = [] }, index) => {
-      if (repeats(shown.map(languageOf))) refuse(['claims', index, 'display'], 'each locale stands at most once');
+    claims.forEach(({ display: claimDisplays = [] }, index) => {
+      if (repeats(claimDisplays.map(languageOf))) refuse(['claims', index, 'display'], 'each locale stands at most once');
     });
     const paths = claims.map(({ path }) => JSON.stringify(path));
     if (repeats(paths)) refuse(['claims'], 'a claim is described twice');

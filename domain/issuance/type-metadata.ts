@@ -6,40 +6,40 @@ import { compact } from './compact.ts';
 import type { CredentialConfiguration } from './configuration.ts';
 import { disclosability } from './disclosability.ts';
 import { vctOf } from './metadata.ts';
-import { knownPaths } from './type-claims.ts';
+import { describedPaths } from './type-claims.ts';
 
 type ClaimDescription = NonNullable<CredentialConfiguration['config']['claims']>[number];
 type TypeObject = Exclude<CredentialConfiguration['vct'], string | null | undefined>;
 type CredentialDisplay = NonNullable<CredentialConfiguration['config']['display']>[number];
 
 /**
- * Type metadata that the service hosts (SD-JWT VC section 5): what the configuration's `vct` object says, and for
- * the rest what its display, claims and frame say.
- * @param frame what is selectively disclosable; absent when nothing is.
+ * Type metadata that the service hosts (SD-JWT VC section 5): the properties of the configuration's `vct` object, completed from its
+ * display, claims and frame.
+ * @param frame of the selectively disclosable claims; absent when there are none.
  */
 export function typeMetadata(configuration: CredentialConfiguration, issuer: string, frame: Frame | undefined): JsonObject {
   const { vct, config, description } = configuration;
-  const own = typeof vct === 'object' && vct !== null ? vct : {};
+  const typeObject = typeof vct === 'object' && vct !== null ? vct : {};
   return compact({
     name: config.display?.[0]?.name,
     description,
     display: config.display?.flatMap(typeDisplay),
     claims: claimsOf(configuration, frame),
-    ...withLocales(own),
+    ...withLocales(typeObject),
     vct: vctOf(configuration, issuer),
   });
 }
 
-/** Displays of a type as older drafts wrote them, `lang` instead of `locale`: readers of today refuse those. */
-function withLocales(own: TypeObject): TypeObject {
-  const { display, claims } = own;
+/** Converts displays of older drafts, which used `lang` instead of `locale`: current readers reject `lang`. */
+function withLocales(typeObject: TypeObject): TypeObject {
+  const { display, claims } = typeObject;
   return {
-    ...own,
-    ...(display !== undefined && { display: display.map(withLocale).map(withReadableLook) }),
+    ...typeObject,
+    ...(display !== undefined && { display: display.map(withLocale).map(withReadableRendering) }),
     ...(claims !== undefined && {
       claims: claims.map((claim) => {
-        const { display: shown } = claim;
-        return Array.isArray(shown) ? { ...claim, display: shown.map(withLocale) } : claim;
+        const { display: displays } = claim;
+        return Array.isArray(displays) ? { ...claim, display: displays.map(withLocale) } : claim;
       }),
     }),
   };
@@ -47,7 +47,7 @@ function withLocales(own: TypeObject): TypeObject {
 
 type TypeDisplay = NonNullable<TypeObject['display']>[number];
 
-function withReadableLook(display: TypeDisplay): TypeDisplay {
+function withReadableRendering(display: TypeDisplay): TypeDisplay {
   const { rendering } = display ?? {};
   if (rendering?.simple === undefined) return display;
   return { ...display, rendering: { ...rendering, simple: withReadableImages(rendering.simple) } };
@@ -55,8 +55,8 @@ function withReadableLook(display: TypeDisplay): TypeDisplay {
 
 function withLocale<T>(display: T): T {
   if (typeof display !== 'object' || display === null || !('lang' in display)) return display;
-  const { lang, ...rest } = display;
-  return { locale: lang, ...rest } as T;
+  const { lang, ...otherProperties } = display;
+  return { locale: lang, ...otherProperties } as T;
 }
 
 /** SD-JWT VC section 6: over the exact bytes that are served (W3C Subresource Integrity). */
@@ -64,20 +64,20 @@ export function integrityOf(document: string): string {
   return `sha256-${createHash('sha256').update(document).digest('base64')}`;
 }
 
-/** SD-JWT VC section 5.5.1: a display belongs to a language. */
+/** SD-JWT VC section 5.5.1: a display needs a language. */
 function typeDisplay(display: CredentialDisplay): JsonObject[] {
   const { name, locale, description, ...rendering } = display;
   if (locale === undefined) return [];
   const { logo, background_image, background_color, text_color } = withReadableImages(rendering);
   const simple = compact({ logo, background_image, background_color, text_color });
-  const hasLook = Object.keys(simple).length > 0;
-  return [compact({ locale, name, description, rendering: hasLook ? { simple } : undefined })];
+  const hasRendering = Object.keys(simple).length > 0;
+  return [compact({ locale, name, description, rendering: hasRendering ? { simple } : undefined })];
 }
 
-/** All that a credential may have; what is said of some of them stands beside. */
+/** Lists all possible claims, with the descriptions that exist. */
 function claimsOf(configuration: CredentialConfiguration, frame: Frame | undefined): JsonObject[] {
   const described = new Map((configuration.config.claims ?? []).map((claim) => [JSON.stringify(claim.path), claim]));
-  return knownPaths(configuration, frame).map((path) => claimMetadata(described.get(JSON.stringify(path)) ?? { path }, frame));
+  return describedPaths(configuration, frame).map((path) => claimMetadata(described.get(JSON.stringify(path)) ?? { path }, frame));
 }
 
 /** SD-JWT VC section 5.6 */
@@ -90,11 +90,11 @@ function claimMetadata({ path, display, mandatory }: ClaimDescription, frame: Fr
   });
 }
 
-/** Whoever writes a configuration without knowing the member leaves its promise as it is: only `false` lifts it. */
+/** A body without the property keeps the stored promise of integrity: only `false` removes it. */
 export function keepTypeIntegrity<T extends { readonly vctIntegrity?: boolean | null | undefined }>(
   body: T,
-  stored: { readonly vctIntegrity?: boolean | null | undefined } | undefined,
+  storedConfiguration: { readonly vctIntegrity?: boolean | null | undefined } | undefined,
 ): T {
   const isSilent = body.vctIntegrity === undefined || body.vctIntegrity === null;
-  return isSilent && stored?.vctIntegrity === true ? { ...body, vctIntegrity: true } : body;
+  return isSilent && storedConfiguration?.vctIntegrity === true ? { ...body, vctIntegrity: true } : body;
 }

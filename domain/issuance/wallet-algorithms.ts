@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { algorithmOf, PUBLISHED_ALGORITHMS, type PublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 
-/** What an issuer takes signatures by; null for all that the service knows. */
+/** Signature algorithms that an issuer accepts; null for all that the service supports. */
 export const WalletAlgorithms = z
   .array(z.enum(SIGNING_ALGORITHMS))
   .min(1, 'name one at least')
@@ -15,16 +15,16 @@ export const WalletAlgorithms = z
   );
 export type WalletAlgorithms = z.infer<typeof WalletAlgorithms>;
 
-type Chosen = { readonly algorithms?: WalletAlgorithms | undefined };
+type AlgorithmSettings = { readonly algorithms?: WalletAlgorithms | undefined };
 
-/** Whether signatures by a key count, and credentials may be bound to it. */
-export function isAllowed(key: PublicJwk, { algorithms }: Chosen): boolean {
+/** True if signatures by the key are accepted, and credentials may be bound to it. */
+export function isAlgorithmAllowed(key: PublicJwk, { algorithms }: AlgorithmSettings): boolean {
   const algorithm = algorithmOf(key);
   return algorithm !== undefined && (algorithms?.includes(algorithm) ?? true);
 }
 
-/** As metadata name them: Ed25519 has two names. */
-export function publishedAlgorithms({ algorithms }: Chosen): readonly string[] {
+/** Algorithm names for metadata: Ed25519 has two names. */
+export function publishedAlgorithms({ algorithms }: AlgorithmSettings): readonly string[] {
   if (algorithms === null || algorithms === undefined) return PUBLISHED_ALGORITHMS;
   return PUBLISHED_ALGORITHMS.filter((name) => algorithms.includes(name === 'Ed25519' ? 'EdDSA' : name));
 }

@@ -5,7 +5,7 @@ import { parsePemCertificates } from '../formats/der/pem.ts';
 import { listUpTo, textUpTo } from '../shared/bounds.ts';
 import { RedirectAddress } from '../shared/redirect-address.ts';
 
-/** What a tenant knows of a provider that attests wallets, beyond that its trust lists name it. */
+/** Data about a wallet provider that its trust lists do not contain. */
 export const WalletProvider = strictObject({
   certificates: listUpTo(CertificatePem, 10).describe(
     'Who it is, one PEM each: the certificate that the trust list names, or the one that signs its attestations',
@@ -22,7 +22,7 @@ export const WalletProvider = strictObject({
 }).meta({ id: 'WalletProvider' });
 export type WalletProvider = z.infer<typeof WalletProvider>;
 
-/** Who signed an attestation. */
+/** The signer of an attestation. */
 export type Attester = {
   /** `x5c`: DER in standard base64, leaf first. */
   readonly chain: readonly string[];
@@ -31,21 +31,21 @@ export type Attester = {
 };
 
 /**
- * What is registered for a wallet that a provider attested.
- * @returns undefined when the name belongs to other providers.
+ * The registration of a wallet that a provider attested.
+ * @returns undefined when the client id belongs to other providers.
  */
 export function registrationOf(
   providers: readonly WalletProvider[],
   clientId: string,
   { chain: [leaf = ''], anchor }: Attester,
 ): { readonly redirectUris: readonly string[] } | undefined {
-  const named = providers.filter(({ client_ids: ids }) => ids.includes(clientId));
-  const own = named.filter(({ certificates }) =>
+  const claimingProviders = providers.filter(({ client_ids: ids }) => ids.includes(clientId));
+  const matchingProviders = claimingProviders.filter(({ certificates }) =>
     certificates.some((pem) => {
       const [certificate = ''] = parsePemCertificates(pem, 1) ?? [];
       return certificate === leaf || hash('sha256', Buffer.from(certificate, 'base64'), 'base64url') === anchor;
     }),
   );
-  if (named.length > 0 && own.length === 0) return undefined;
-  return { redirectUris: own.flatMap(({ redirect_uris: uris = [] }) => uris) };
+  if (claimingProviders.length > 0 && matchingProviders.length === 0) return undefined;
+  return { redirectUris: matchingProviders.flatMap(({ redirect_uris: uris = [] }) => uris) };
 }

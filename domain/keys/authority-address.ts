@@ -2,18 +2,18 @@ import { hash } from 'node:crypto';
 import type { TenantId } from '../shared/ids.ts';
 import type { PublicJwk } from '../shared/jwk.ts';
 
-/** RFC 5280 section 4.2.1.2, method 1: SHA-1 of the key's bit string, hexadecimal. It names a key and secures nothing. */
+/** RFC 5280 section 4.2.1.2, method 1: SHA-1 of the key's bit string, hexadecimal. It identifies a key and has no security function. */
 export function keyIdentifier({ x, y }: PublicJwk): string {
   const point = [Buffer.from(x, 'base64url'), ...(y === undefined ? [] : [Buffer.from(y, 'base64url')])];
   const prefix = y === undefined ? [] : [Buffer.of(0x04)];
   return hash('sha1', Buffer.concat([...prefix, ...point]), 'hex');
 }
 
-/** Where an authority of a tenant publishes. Its certificates carry these for as long as they live. */
+/** Publication addresses of a tenant's authority. Its certificates contain them for their whole life. */
 export type AuthorityAddresses = {
-  /** The list of what it revoked (RFC 5280 section 4.2.1.13). */
+  /** The certificate revocation list (RFC 5280 section 4.2.1.13). */
   readonly revocationList: string;
-  /** Its own certificate (RFC 5280 section 4.2.2.1). */
+  /** The authority's certificate (RFC 5280 section 4.2.2.1). */
   readonly certificate: string;
 };
 
@@ -26,13 +26,13 @@ export function authorityAddresses(publicUrl: string, tenantId: string, key: Pub
   };
 }
 
-/** Names the list of an authority of this service. */
-export type OwnRevocationList = { readonly tenantId: TenantId; readonly authorityId: string };
+/** Identifies the revocation list of an authority of this service. */
+export type InternalRevocationList = { readonly tenantId: TenantId; readonly authorityId: string };
 
 const PATH = /^([a-z0-9-]+)\/crl\/([0-9a-f]{40})$/;
 
-/** @returns undefined for an address that is none of this service. */
-export function ownRevocationListOf(uri: string, publicUrl: string): OwnRevocationList | undefined {
+/** @returns undefined for an external address. */
+export function parseInternalRevocationList(uri: string, publicUrl: string): InternalRevocationList | undefined {
   if (!uri.startsWith(`${publicUrl}/`)) return undefined;
   const [, tenantId, authorityId] = PATH.exec(uri.slice(publicUrl.length + 1)) ?? [];
   if (tenantId === undefined || authorityId === undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { Certificate } from '../formats/der/certificate.ts';
 import { MDL_DOCUMENT_SIGNER } from '../formats/mdoc/document-signer.ts';
 
-/** What the certificate at the beginning of a chain signs. */
+/** The type of object that the leaf certificate of a chain signs. */
 export type CertificatePurpose =
   | 'SD-JWT VC'
   | 'mdoc'
@@ -11,20 +11,20 @@ export type CertificatePurpose =
   | 'registration certificate'
   | 'OCSP answer';
 
-/** `anyExtendedKeyUsage` (RFC 5280 section 4.2.1.12): its issuer says that it restricts nothing. */
+/** `anyExtendedKeyUsage` (RFC 5280 section 4.2.1.12): no restriction. */
 const ANY = '2.5.29.37.0';
 /** `id-kp-oauthStatusSigning` (Token Status List section 10). */
 const STATUS_SIGNING = '1.3.6.1.5.5.7.3.30';
 /** `id-tsl-kp-tslSigning` (ETSI TS 119 612 section 5.7.1). */
 const TRUST_LIST_SIGNING = '0.4.0.2231.3.0';
-/** The document signer of mdocs that are no driving licences (ISO/IEC TS 23220-4). */
+/** The document signer of mdocs other than driving licences (ISO/IEC TS 23220-4). */
 const MDOC_DOCUMENT_SIGNER = '1.0.23220.4.1.2';
-/** `id-mdl-kp-mdlReaderAuth` (ISO/IEC 18013-5 section B.1.7): who asks; it signs nothing that is judged here. */
+/** `id-mdl-kp-mdlReaderAuth` (ISO/IEC 18013-5 section B.1.7): signs presentation requests, which are not verified here. */
 export const READER_AUTHENTICATION = '1.0.18013.5.1.6';
 
-/** Extended key usages that allow a purpose. Where nobody has defined one, a certificate with the extension is for something else. */
+/** Extended key usages that permit a purpose. If none is defined for it, certificates with the extension are not permitted. */
 const USAGES: Readonly<Record<CertificatePurpose, readonly string[]>> = {
-  // Nobody defined one of its own; issuers of European PIDs sign both formats under a document signer's certificate.
+  // No usage is defined; issuers of European PIDs sign both formats with a document signer's certificate.
   'SD-JWT VC': [MDL_DOCUMENT_SIGNER, MDOC_DOCUMENT_SIGNER],
   // ISO/IEC 18013-5 section B.1.4
   mdoc: [MDL_DOCUMENT_SIGNER, MDOC_DOCUMENT_SIGNER],
@@ -36,7 +36,7 @@ const USAGES: Readonly<Record<CertificatePurpose, readonly string[]>> = {
   'OCSP answer': ['1.3.6.1.5.5.7.3.9'],
 };
 
-/** Whether its extended key usage, if it has one, lets a certificate sign this, or certify who does. */
+/** True if the extended key usage, if present, permits the certificate, or its subject CA, to sign for this purpose. */
 export function allowsPurpose({ extendedKeyUsage }: Certificate, purpose: CertificatePurpose): boolean {
   if (extendedKeyUsage === undefined) return true;
   return [ANY, ...USAGES[purpose]].some((usage) => extendedKeyUsage.has(usage));

@@ -1,7 +1,6 @@
 import { parseCertificate } from '../formats/der/certificate.ts';
 import { defined } from '../shared/defined.ts';
 
-/** The names in a certificate that this service writes (RFC 5280 section 4.1.2.6). */
 export type SubjectNames = {
   readonly commonName?: string;
   readonly organization?: string;

@@ -1,74 +1,70 @@
 import { thumbprint } from '../shared/jwk.ts';
 import { type KeyChain, type KeyLeaf, leavesOf } from './key-chain.ts';
 
-/** A certificate that an internal authority issued, both as DER in standard base64. */
+/** A certificate of an internal authority; both certificates as DER in standard base64. */
 export type IssuedCertificate = { readonly root: string; readonly certificate: string };
 
-/**
- * What the tenant keeps of a public key beyond the life of its key chains: whether it is compromised, and which of its
- * certificates went with a key chain that was removed.
- */
+/** The tenant's record of a public key, which outlives its key chains: its compromise, and its certificates of deleted key chains. */
 export type RecordedKey = {
   /** RFC 7638, SHA-256. */
   readonly thumbprint: string;
-  /** null for a key that is not compromised. */
+  /** Null for a key that is not compromised. */
   readonly compromisedAt: Date | null;
-  /** Certificates that have not expired, of key chains that were removed. */
+  /** Unexpired certificates of deleted key chains. */
   readonly certificates: readonly IssuedCertificate[];
 };
 
-/** Thumbprints of compromised public keys, with the time since when each is. */
+/** Times of compromise by thumbprint of the public key. */
 export type CompromisedKeys = ReadonlyMap<string, Date>;
 
 /**
- * Compromise belongs to the public key: one leaf that is marked marks each leaf with the same key.
- * @param records of the tenant, where they are at hand.
+ * Compromise applies to the public key: it affects every leaf with the same key.
+ * @param records of the tenant, if loaded.
  */
 export function compromisedKeys(chains: readonly KeyChain[], records: readonly RecordedKey[] = []): CompromisedKeys {
-  const marked: (readonly [string, Date])[] = [
+  const marks: (readonly [string, Date])[] = [
     ...records.flatMap(({ thumbprint: key, compromisedAt }) => (compromisedAt === null ? [] : [[key, compromisedAt] as const])),
     ...chains
       .flatMap(leavesOf)
       .flatMap(({ key, revokedAt }) => (revokedAt === undefined ? [] : [[thumbprint(key.publicJwk), revokedAt] as const])),
   ];
-  const found = new Map<string, Date>();
-  for (const [key, since] of marked) {
-    const known = found.get(key);
-    if (known === undefined || since < known) found.set(key, since);
+  const compromised = new Map<string, Date>();
+  for (const [key, compromisedAt] of marks) {
+    const earliest = compromised.get(key);
+    if (earliest === undefined || compromisedAt < earliest) compromised.set(key, compromisedAt);
   }
-  return found;
+  return compromised;
 }
 
-/** @returns the same array where nothing is to be marked. */
-export function withCompromisedLeaves(
+/** @returns the same array if nothing changes. */
+export function markCompromisedLeaves(
   chains: readonly KeyChain[],
   compromised: CompromisedKeys = compromisedKeys(chains),
 ): readonly KeyChain[] {
   return compromised.size === 0 ? chains : chains.map((chain) => withMarks(chain, compromised));
 }
 
-/** The key chain with each leaf marked whose key is compromised; itself where there is none to mark. */
+/** Marks each leaf with a compromised key; returns the key chain itself if nothing changes. */
 export function withMarks(chain: KeyChain, compromised: CompromisedKeys): KeyChain {
   const mark = <Leaf extends KeyLeaf>(leaf: Leaf): Leaf => {
-    const since = compromised.get(thumbprint(leaf.key.publicJwk));
-    return since === undefined || leaf.revokedAt !== undefined ? leaf : { ...leaf, revokedAt: since };
+    const compromisedAt = compromised.get(thumbprint(leaf.key.publicJwk));
+    return compromisedAt === undefined || leaf.revokedAt !== undefined ? leaf : { ...leaf, revokedAt: compromisedAt };
   };
-  const { active, former = [] } = chain;
-  const marked = { active: mark(active), former: former.map(mark) };
-  const isSame = marked.active === active && marked.former.every((leaf, index) => leaf === former[index]);
+  const { active, former: previousLeaves = [] } = chain;
+  const marks = { active: mark(active), former: previousLeaves.map(mark) };
+  const isSame = marks.active === active && marks.former.every((leaf, index) => leaf === previousLeaves[index]);
   if (isSame) return chain;
-  return { ...chain, active: marked.active, ...(chain.former !== undefined && { former: marked.former }) };
+  return { ...chain, active: marks.active, ...(chain.former !== undefined && { former: marks.former }) };
 }
 
-/** Key chains that sign, or once signed, with this public key. */
 export function chainsOfPublicKey(chains: readonly KeyChain[], key: string): readonly KeyChain[] {
   return chains.filter((chain) => leavesOf(chain).some((leaf) => thumbprint(leaf.key.publicJwk) === key));
 }
 
-/** What the internal authorities issued for the leaves of a key chain, by the thumbprint of the key. */
+/** Certificates of internal authorities for the leaves of a key chain, with the thumbprint of the key. */
 export function issuedCertificates(chain: KeyChain): readonly (IssuedCertificate & { readonly thumbprint: string })[] {
-  const { root, active, former = [] } = chain;
-  const leaves = [{ ...active, root: root?.certificate }, ...former];
+  const { root, active, former: previousLeaves = [] } = chain;
+  const leaves = [{ ...active, root: root?.certificate }, ...previousLeaves];
   return leaves.flatMap(({ root: issuer, key, certificates, documentSigner = [] }) =>
     issuer === undefined
       ? []

@@ -1,2 +1,2 @@
-/** A host name as certificates carry it (RFC 1123 section 2.1). */
+/** A host name in a certificate (RFC 1123 section 2.1). */
 export const HOST = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;

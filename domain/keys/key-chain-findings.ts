@@ -1,31 +1,31 @@
 import { parseCertificate } from '../formats/der/certificate.ts';
 import { isSameName } from '../formats/der/name.ts';
 import type { FieldError } from '../shared/failure.ts';
-import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
-import { findBroughtCertificateProblems } from './brought-certificate-findings.ts';
+import { type Finding, includesProfile, type Profile } from '../shared/finding.ts';
+import { findImportedCertificateProblems } from './imported-certificate-findings.ts';
 import type { KeyChain, KeyUsage } from './key-chain.ts';
 import { findSharedAuthorityProblems } from './key-chain-rights.ts';
 
-/** Where HAIP 1.0 speaks of the certificates of each usage. A trust list is trusted by its signer's own certificate. */
+/** Requirements of HAIP 1.0 on the certificates of each usage. A trust list is trusted by its signer's own certificate. */
 const RULES = [
   ['access', 'HAIP 1.0 section 5', 'wallets'],
   ['signing', 'HAIP 1.0 sections 4.1 and 6.1.1', 'wallets and verifiers'],
   ['statusList', 'HAIP 1.0 section 6.1', 'verifiers'],
 ] as const satisfies readonly (readonly [KeyUsage, string, string])[];
 
-/** What a profile demands that the key chains of a tenant together do not have. */
-export function missingKeys(chains: readonly KeyChain[], profile: Profile): FieldError[] {
-  if (!holdsTo(profile, 'eu') || chains.some(({ usages }) => usages.includes('access'))) return [];
+/** Requirements of a profile that the tenant's key chains do not satisfy together. */
+export function findMissingKeyProblems(chains: readonly KeyChain[], profile: Profile): FieldError[] {
+  if (!includesProfile(profile, 'eu') || chains.some(({ usages }) => usages.includes('access'))) return [];
   const message = 'profile eu (ARF 3.0 ISSU_22 and ISSU_32): nothing can sign the metadata of the issuer; make a key chain for access';
   return [{ path: 'key-chain', message }];
 }
 
-/** What readers refuse of a key and its certificates. @param profile of the tenant. */
+/** Warnings about a key and its certificates. @param profile of the tenant. */
 export function findKeyChainProblems(chain: KeyChain, profile: Profile | null): Finding[] {
   return [
     ...findCertificateProblems(chain),
     ...findSharedAuthorityProblems(chain, []),
-    ...(holdsTo(profile, 'eu') ? findAlgorithmProblems(chain) : []),
+    ...(includesProfile(profile, 'eu') ? findAlgorithmProblems(chain) : []),
   ];
 }
 
@@ -44,20 +44,20 @@ function findAlgorithmProblems({ active, root }: KeyChain): Finding[] {
   ];
 }
 
-/** Those that came from outside; those of an own authority are as they should be. */
+/** Only imported certificates are checked; those of an internal authority are correct. */
 function findCertificateProblems(chain: KeyChain): Finding[] {
-  return chain.root === undefined ? [...findAnchorProblems(chain), ...findBroughtCertificateProblems(chain)] : [];
+  return chain.root === undefined ? [...findAnchorProblems(chain), ...findImportedCertificateProblems(chain)] : [];
 }
 
 function findAnchorProblems({ usages, active }: KeyChain): Finding[] {
-  const [leaf, ...others] = active.certificates.map(isSelfIssued);
+  const [leaf, ...upperCertificates] = active.certificates.map(isSelfIssued);
   return RULES.filter(([usage]) => usages.includes(usage)).flatMap(([, profileRule, concerns]) => {
     const common = { profileRule, member: 'certificates', concerns, refusedBy: ['haip'] } as const;
     if (leaf === true) {
       const message = 'the certificate of the key is self-signed';
       return [{ ...common, message, change: 'use one that an authority issued' }];
     }
-    if (others.includes(true)) {
+    if (upperCertificates.includes(true)) {
       const message = 'the chain contains its trust anchor, which is sent along with everything that the key signs';
       return [{ ...common, message, change: 'leave the root certificate out' }];
     }

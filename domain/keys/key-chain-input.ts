@@ -1,18 +1,18 @@
 import { object, z } from 'zod';
 import { ConfigurationId, listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
+import { strictInput } from '../shared/input-object.ts';
 import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
-import { written } from '../shared/written.ts';
 import { HOST } from './host-name.ts';
 import { KEY_USAGES } from './key-chain.ts';
 
-/** Segments of `/key-chain/…` that are no ids. */
+/** Path segments of `/key-chain/…` that are not ids. */
 const RESERVED_IDS = new Set(['providers', 'import']);
 
 const Id = ConfigurationId.refine((id) => !RESERVED_IDS.has(id), 'this name is an address of the service itself');
 const Usage = z.enum(KEY_USAGES);
 const Usages = listUpTo(Usage, KEY_USAGES.length);
-/** Of a key that has none, none may be sent back; `UpdateKeyChain` looks. */
-const KeptUsages = 'At least one, unless the key has none anyway';
+/** An empty list is accepted only for a key without usages; `UpdateKeyChain` checks this. */
+const RetainedUsages = 'At least one, unless the key has none anyway';
 const Description = z.string().max(1000);
 const SubjectName = z.string().trim().min(1).max(64);
 
@@ -30,13 +30,13 @@ const usages = {
   ),
   usages: Usages.optional(),
 };
-/** For `refine`: one of the two ways to say what a key chain is for. */
+/** Refinement: exactly one of the two usage properties. */
 type Usable = { readonly usageType?: unknown; readonly usages?: unknown };
 export const ONE_OF_USAGES: [(body: Usable) => boolean, { path: string[]; message: string }] = [
   ({ usageType, usages }) => (usageType === undefined) !== (usages === undefined),
   { path: ['usageType'], message: 'give either usageType or usages' },
 ];
-/** The same in the API document. */
+/** The same rule for the API document. */
 const EITHER_USAGE = { allOf: [{ oneOf: [{ required: ['usageType'] }, { required: ['usages'] }] }] };
 const rotation = {
   rotationEnabled: z.boolean().optional().describe('Whether the key is rotated by interval'),
@@ -54,7 +54,7 @@ const subject = {
     .describe('Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated'),
   organization: SubjectName.optional().describe('Of the issuer, in its certificates; that of the tenant, else its name, unless stated'),
 };
-const birth = {
+const creation = {
   id: Id.optional(),
   description: Description.nullish(),
   kmsProvider: Reference.optional().describe('Where its key is made, of `GET /key-chain/providers`; that of the tenant unless stated'),
@@ -65,9 +65,8 @@ const RootKeyChainId = Reference.optional().describe(
 );
 const Algorithm = z.enum(SIGNING_ALGORITHMS).optional().describe('ES256 unless stated');
 
-/** A new key chain: an internal CA and a leaf that it certifies. */
 export const KeyChainCreation = object({
-  ...birth,
+  ...creation,
   ...usages,
   algorithm: Algorithm,
   ...subject,
@@ -82,9 +81,9 @@ export const KeyChainCreation = object({
   .meta({ id: 'KeyChainCreation', ...EITHER_USAGE });
 export type KeyChainCreation = z.infer<typeof KeyChainCreation>;
 
-/** A key that was made elsewhere. */
+/** A key that was created elsewhere. */
 export const KeyChainImport = object({
-  ...birth,
+  ...creation,
   ...usages,
   key: PrivateKey,
   certificates: Pem.optional().describe('PEM, leaf first. Absent: an internal authority certifies the key'),
@@ -98,17 +97,17 @@ export type KeyChainImport = z.infer<typeof KeyChainImport>;
 
 export const KeyChainUpdate = object({
   description: Description.nullish(),
-  usages: z.array(Usage).max(KEY_USAGES.length).meta({ minItems: 1 }).optional().describe(KeptUsages),
+  usages: z.array(Usage).max(KEY_USAGES.length).meta({ minItems: 1 }).optional().describe(RetainedUsages),
   certificates: Pem.optional().describe('Obtained elsewhere for the active key; they replace those that it has'),
   ...rotation,
 }).meta({ id: 'KeyChainUpdate' });
 export type KeyChainUpdate = z.infer<typeof KeyChainUpdate>;
 
 export const KeyChainRotation = object({
-  provider: birth.kmsProvider.describe(
+  provider: creation.kmsProvider.describe(
     'Where this and all later keys are made, of `GET /key-chain/providers`; where they were unless stated',
   ),
-  kmsProvider: birth.kmsProvider.describe('Another name of `provider`'),
+  kmsProvider: creation.kmsProvider.describe('Another name of `provider`'),
   compromised: z
     .boolean()
     .optional()
@@ -125,7 +124,6 @@ export const KeyChainRotation = object({
   .meta({ id: 'KeyChainRotation', not: { required: ['provider', 'kmsProvider'] } });
 export type KeyChainRotation = z.infer<typeof KeyChainRotation>;
 
-/** What a certificate shall say that is asked for elsewhere. */
 export const CertificateSigningRequest = object({
   ...subject,
   subjectName: SubjectName.optional().describe('Common name; that of the present certificate unless stated'),
@@ -135,9 +133,9 @@ export const CertificateSigningRequest = object({
 }).meta({ id: 'CertificateSigningRequest' });
 export type CertificateSigningRequest = z.infer<typeof CertificateSigningRequest>;
 
-/** A key without certificates of its own choice, in the vocabulary of certificates. */
+/** A key for which no certificate subject is chosen, in the vocabulary of certificates. */
 export const KeyCreation = object({
-  ...birth,
+  ...creation,
   key: PrivateKey.optional(),
   usage: z.literal('sign').optional(),
   usages: Usages.optional().describe('Nothing unless stated: POST /certs gives the key certificates for usages'),
@@ -151,7 +149,6 @@ export const KeyCreation = object({
   .meta({ id: 'KeyCreation', allOf: [{ not: { required: ['key', 'algorithm'] } }] });
 export type KeyCreation = z.infer<typeof KeyCreation>;
 
-/** Another certificate for a key that exists. */
 export const CertificateCreation = object({
   id: Id.optional(),
   keyId: Reference.describe('The key: id of any certificate or key chain that has it'),
@@ -162,8 +159,8 @@ export const CertificateCreation = object({
 }).meta({ id: 'CertificateCreation' });
 export type CertificateCreation = z.infer<typeof CertificateCreation>;
 
-/** A usage as answers show it: what was read may be sent back. */
-const ShownUsage = written({
+/** A usage as in responses, so that a response can be sent back. */
+const UsageInResponse = strictInput({
   usage: Usage,
   tenantId: z.string().optional(),
   certId: z.string().optional(),
@@ -174,11 +171,11 @@ export const CertificateUpdate = object({
   description: Description.nullish(),
   certUsageTypes: Usages.optional(),
   usages: z
-    .array(z.union([Usage, ShownUsage]))
+    .array(z.union([Usage, UsageInResponse]))
     .max(KEY_USAGES.length)
     .meta({ minItems: 1 })
     .optional()
-    .describe(`Another name of \`certUsageTypes\`, also as answers show them. ${KeptUsages}`),
+    .describe(`Another name of \`certUsageTypes\`, also as answers show them. ${RetainedUsages}`),
   crt: Pem.optional().describe('Obtained elsewhere for the key; they replace those that it has'),
 })
   .refine((body) => body.certUsageTypes === undefined || body.usages === undefined, {

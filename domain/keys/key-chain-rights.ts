@@ -1,10 +1,10 @@
 import type { Role } from '../clients/role.ts';
 import { Failure, invalidInput } from '../shared/failure.ts';
-import { assertWithin, type Finding, type Profile } from '../shared/finding.ts';
+import { assertConformsToProfile, type Finding, type Profile } from '../shared/finding.ts';
 import type { KeyChain, KeyUsage } from './key-chain.ts';
 import { isSameHandle } from './signing-key.ts';
 
-/** What others trust a key for: what the tenant issues, or what it asks of wallets. */
+/** The purpose for which relying parties trust a key: issuing credentials, or requesting presentations. */
 type KeyPurpose = 'issuing' | 'access';
 
 const PURPOSE_OF: Readonly<Record<KeyUsage, KeyPurpose>> = {
@@ -21,69 +21,76 @@ const WORDS: Readonly<Record<KeyPurpose, string>> = {
   access: 'access, and all under their authority,',
 };
 
-type Used = Pick<KeyChain, 'usages'>;
+type UsedChain = Pick<KeyChain, 'usages'>;
 
 /**
- * Whoever has a say over a key chain has it over everything under the same authority, since that certifies whatever it is
- * told to; and over everything with the same key.
- * @param touched the key chains that are made, changed, removed or signed with, as they are and as they are to be.
- * @param all the tenant's key chains as they are.
- * @throws Failure `forbidden` when a role is missing that one of these demands.
+ * An operator of a key chain controls everything under the same authority, because the authority certifies any key; and everything with the
+ * same key. Therefore the roles for all of these are required.
+ * @param touched key chains that are created, changed, deleted or used, in their old and new state.
+ * @param chains current key chains of the tenant.
+ * @throws Failure `forbidden` for a missing role.
  */
-export function assertMayTouch(
+export function assertMayChangeKeys(
   roles: readonly Role[],
-  touched: readonly (Used & Partial<Pick<KeyChain, 'root' | 'active'>>)[],
-  all: readonly KeyChain[],
+  touched: readonly (UsedChain & Partial<Pick<KeyChain, 'root' | 'active'>>)[],
+  chains: readonly KeyChain[],
 ): void {
-  const related = all.filter((chain) => touched.some((one) => isRelated(one, chain)));
-  for (const purpose of purposesOf([...touched, ...related])) {
+  const relatedChains = chains.filter((chain) => touched.some((touchedChain) => isRelated(touchedChain, chain)));
+  for (const purpose of purposesOf([...touched, ...relatedChains])) {
     const role = ROLE_OF[purpose];
     if (!roles.includes(role)) throw new Failure('forbidden', `key chains for ${WORDS[purpose]} need the role ${role}`);
   }
 }
 
 /**
- * Under the profile `eu` an authority certifies keys for its own purpose only: who trusts it for credentials would trust them, too.
- * Without the profile, `findSharedAuthorityProblems` warns.
- * @param root of the key chain that is named as authority.
- * @param path of the property that is at fault.
+ * Under the profile `eu` an authority certifies keys for its own purpose only: relying parties that trust it for credentials would trust
+ * the other keys as well. Without the profile, `findSharedAuthorityProblems` warns.
+ * @param root of the key chain that is used as authority.
+ * @param path of the property in the request.
  * @throws Failure `invalid_input`.
  */
-export function assertCertifiedFor(usages: readonly KeyUsage[], root: KeyChain['root'], { all, path, profile }: Certification): void {
-  const purposes = purposesOf(under(root, all));
+export function assertAuthorityPurpose(
+  usages: readonly KeyUsage[],
+  root: KeyChain['root'],
+  { all: chains, path, profile }: CertificationContext,
+): void {
+  const purposes = purposesOf(chainsUnder(root, chains));
   if (purposes.size === 0) throw invalidInput(path, 'the authority of a key chain without usages certifies no other key');
   if (usages.length === 0) throw invalidInput(path, 'a key without usages is certified by an authority of its own');
   const foreign = usages.find((usage) => !purposes.has(PURPOSE_OF[usage]));
-  if (foreign !== undefined) assertWithin(profile, [sharedAuthority(path)]);
+  if (foreign !== undefined) assertConformsToProfile(profile, [sharedAuthority(path)]);
 }
 
-type Certification = {
-  /** The key chains of the tenant. */
+type CertificationContext = {
   readonly all: readonly KeyChain[];
   readonly path: string;
   readonly profile: Profile | null;
 };
 
 /**
- * Under the profile `eu` the key chains of an authority go on to serve what it was trusted for, and nothing else.
- * @param after the key chain as it is to be; under its authority, unless its certificates come from outside from now on.
+ * Under the profile `eu` the key chains of an authority retain the purpose for which it is trusted.
+ * @param changedChain still under its authority unless its certificates are external from now on.
  * @throws Failure `invalid_input`.
  */
-export function assertKeepsPurpose(before: KeyChain, after: KeyChain, { all, path, profile }: Certification): void {
-  const { root } = after;
-  if (root === undefined || before.usages.length === 0) return;
-  const purposes = purposesOf(under(root, all));
-  const others = under(root, all).filter(({ id }) => id !== after.id);
-  const next = purposesOf([...others, after]);
-  if (purposes.size === next.size && [...purposes].every((purpose) => next.has(purpose))) return;
-  // Also when it serves nothing from now on: it could serve the other purpose afterwards.
-  assertWithin(profile, [sharedAuthority(path)]);
+export function assertPurposeUnchanged(
+  previousChain: KeyChain,
+  changedChain: KeyChain,
+  { all: chains, path, profile }: CertificationContext,
+): void {
+  const { root } = changedChain;
+  if (root === undefined || previousChain.usages.length === 0) return;
+  const purposes = purposesOf(chainsUnder(root, chains));
+  const siblings = chainsUnder(root, chains).filter(({ id }) => id !== changedChain.id);
+  const nextPurposes = purposesOf([...siblings, changedChain]);
+  if (purposes.size === nextPurposes.size && [...purposes].every((purpose) => nextPurposes.has(purpose))) return;
+  // A key chain without usages violates this as well: it could get the other purpose afterwards.
+  assertConformsToProfile(profile, [sharedAuthority(path)]);
 }
 
-/** Key chains for issuing and for access under one authority, whose certificates readers trust for both. */
-export function findSharedAuthorityProblems(chain: KeyChain, all: readonly KeyChain[]): Finding[] {
-  const others = under(chain.root, all).filter(({ id }) => id !== chain.id);
-  return purposesOf([chain, ...others]).size < 2 ? [] : [sharedAuthority('usages')];
+/** Warns about key chains for issuing and for access under one authority, whose certificates are trusted for both. */
+export function findSharedAuthorityProblems(chain: KeyChain, chains: readonly KeyChain[]): Finding[] {
+  const siblings = chainsUnder(chain.root, chains).filter(({ id }) => id !== chain.id);
+  return purposesOf([chain, ...siblings]).size < 2 ? [] : [sharedAuthority('usages')];
 }
 
 function sharedAuthority(member: string): Finding {
@@ -97,19 +104,19 @@ function sharedAuthority(member: string): Finding {
   };
 }
 
-function purposesOf(chains: readonly Used[]): ReadonlySet<KeyPurpose> {
+function purposesOf(chains: readonly UsedChain[]): ReadonlySet<KeyPurpose> {
   return new Set(chains.flatMap(({ usages }) => usages.map((usage) => PURPOSE_OF[usage])));
 }
 
-function under(root: KeyChain['root'], all: readonly KeyChain[]): readonly KeyChain[] {
-  return all.filter((chain) => isSameRoot(root, chain.root));
+function chainsUnder(root: KeyChain['root'], chains: readonly KeyChain[]): readonly KeyChain[] {
+  return chains.filter((chain) => isSameRoot(root, chain.root));
 }
 
-function isRelated({ root, active }: Partial<Pick<KeyChain, 'root' | 'active'>>, other: KeyChain): boolean {
-  return isSameRoot(root, other.root) || (active !== undefined && isSameHandle(active.key.handle, other.active.key.handle));
+function isRelated({ root, active }: Partial<Pick<KeyChain, 'root' | 'active'>>, otherChain: KeyChain): boolean {
+  return isSameRoot(root, otherChain.root) || (active !== undefined && isSameHandle(active.key.handle, otherChain.active.key.handle));
 }
 
-/** By the certificate: the key may be moved to another provider. */
-function isSameRoot(one: KeyChain['root'], other: KeyChain['root']): boolean {
-  return one !== undefined && one.certificate === other?.certificate;
+/** Compares certificates, because the key may move to another provider. */
+function isSameRoot(root: KeyChain['root'], otherRoot: KeyChain['root']): boolean {
+  return root !== undefined && root.certificate === otherRoot?.certificate;
 }

@@ -8,7 +8,7 @@ import { KeyChainCreation, KeyChainImport, ONE_OF_USAGES } from './key-chain-inp
 import { isSelfSigned } from './self-signed.ts';
 import { isSameHandle } from './signing-key.ts';
 
-/** A file may describe a key without any usage, as `POST /key` makes them. */
+/** A file may describe a key without usages, like `POST /key`. */
 const usages = { usages: z.array(z.enum(KEY_USAGES)).max(KEY_USAGES.length).optional() };
 
 export const keyChainResource = resource<KeyChain>()({
@@ -16,12 +16,12 @@ export const keyChainResource = resource<KeyChain>()({
   repository: 'keyChains',
   revision: 'keyChains',
   isDocument: true,
-  shown: ['usages', 'kmsProvider', 'rotationEnabled', 'rotationIntervalDays', 'certValidityDays'],
-  actionOf: (before: KeyChain, after: KeyChain) =>
-    isSameHandle(before.active.key.handle, after.active.key.handle) ? 'changed' : 'rotated',
-  edited: (chain: KeyChain) => chain,
+  auditedValues: ['usages', 'kmsProvider', 'rotationEnabled', 'rotationIntervalDays', 'certValidityDays'],
+  actionOf: (previous: KeyChain, current: KeyChain) =>
+    isSameHandle(previous.active.key.handle, current.active.key.handle) ? 'changed' : 'rotated',
+  editablePart: (chain: KeyChain) => chain,
   findings: findKeyChainProblems,
-  changing: [
+  volatileProperties: [
     'activeKey',
     'activeCertificate',
     'activeCertificateExpiry',
@@ -47,7 +47,10 @@ export const keyChainResource = resource<KeyChain>()({
   },
 });
 
-/** A JWK is an object, and line breaks of a PEM may have been written `\n`. */
+/**
+ * Converts a JWK to an object, and `
+ * ` in a PEM to line breaks.
+ */
 function withReadableKey(value: JsonObject): JsonObject {
   const { key } = value;
   if (typeof key !== 'string') return value;
@@ -55,8 +58,8 @@ function withReadableKey(value: JsonObject): JsonObject {
   return { ...value, key: key.includes('\n') ? key : key.replaceAll('\\n', '\n') };
 }
 
-/** How another key chain like this one is made; its private key does not leave the KMS. */
-function writeKeyChain(chain: KeyChain, all: readonly KeyChain[]): object {
+/** The description from which an equivalent key chain can be created; its private key does not leave the KMS. */
+function writeKeyChain(chain: KeyChain, chains: readonly KeyChain[]): object {
   const { id, description, usages, kmsProvider, active, root } = chain;
   const { rotationEnabled, rotationIntervalDays, certValidityDays } = chain;
   const { commonName, country, organization } = subjectNames(active.certificates[0] ?? '');
@@ -66,26 +69,26 @@ function writeKeyChain(chain: KeyChain, all: readonly KeyChain[]): object {
     usages,
     kmsProvider,
     algorithm: active.key.handle.algorithm,
-    subjectName: fitting(commonName),
+    subjectName: withinNameLimit(commonName),
     country,
-    organization: fitting(organization),
+    organization: withinNameLimit(organization),
     rotationEnabled,
     rotationIntervalDays,
     certValidityDays,
-    rootKeyChainId: root && authorityOf(chain, all),
+    rootKeyChainId: root && authorityChainId(chain, chains),
     selfSigned: root === undefined && isSelfSigned(active) ? true : undefined,
   };
 }
 
-/** Certificates from elsewhere have longer names than those that are made here. */
-function fitting(name: string | undefined): string | undefined {
+/** Names in imported certificates may exceed the limit. */
+function withinNameLimit(name: string | undefined): string | undefined {
   return name !== undefined && name.length <= 64 ? name : undefined;
 }
 
-/** The oldest key chain under the same CA, unless that is this one. */
-function authorityOf({ id, root }: KeyChain, all: readonly KeyChain[]): string | undefined {
-  const [first] = all
-    .filter((other) => root && other.root && isSameHandle(other.root.key.handle, root.key.handle))
+/** The oldest key chain under the same CA; undefined if that is this one. */
+function authorityChainId({ id, root }: KeyChain, chains: readonly KeyChain[]): string | undefined {
+  const [oldest] = chains
+    .filter((candidate) => root && candidate.root && isSameHandle(candidate.root.key.handle, root.key.handle))
     .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1));
-  return first?.id === id ? undefined : first?.id;
+  return oldest?.id === id ? undefined : oldest?.id;
 }

@@ -1,39 +1,39 @@
 import { Failure, invalidInput } from '../shared/failure.ts';
 import type { StoredKey } from './signing-key.ts';
 
-/** What a key chain may sign: requests to wallets, credentials, trust lists, status lists. */
+/** The signatures of a key chain: presentation requests, credentials, trust lists, status lists. */
 export const KEY_USAGES = ['access', 'signing', 'trustList', 'statusList'] as const;
 export type KeyUsage = (typeof KEY_USAGES)[number];
 
-/** The tenant's own certification authority for one key chain. */
+/** The tenant's internal certification authority for one key chain. */
 export type KeyRoot = {
   readonly key: StoredKey;
-  /** Self-signed CA certificate, DER in standard base64. Relying parties are given it as their anchor. */
+  /** Self-signed CA certificate, DER in standard base64. Relying parties use it as their trust anchor. */
   readonly certificate: string;
   readonly notAfter: Date;
 };
 
-/** A key that signs messages, with what proves whose it is. */
+/** A signing key with its certificates. */
 export type KeyLeaf = {
   readonly key: StoredKey;
   /** DER in standard base64, leaf first, each certified by the next, without the root. */
   readonly certificates: readonly string[];
   /**
-   * The same for a document signer, which ISO/IEC 18013-5 section B.1.4 wants certified for mdocs and nothing else.
-   * Absent for a key that signs no credentials, and when the certificates came from outside.
+   * The chain of the document signer, which ISO/IEC 18013-5 section B.1.4 requires to be certified for mdocs only. Absent for a key that
+   * signs no credentials, and for imported certificates.
    */
   readonly documentSigner?: readonly string[];
   /** End of the leaf certificate's validity. */
   readonly notAfter: Date;
-  /** Since when the key is compromised. It then signs nothing, is published nowhere, and nothing that it signed counts. */
+  /** Time of the compromise. The key then signs nothing and is not published, and its signatures are invalid. */
   readonly revokedAt?: Date;
 };
 
-/** A leaf before the present one: it signs nothing new, but what it signed is still out there. */
-export type FormerLeaf = KeyLeaf & {
-  /** CA certificate above it, DER in standard base64; absent when its certificates came from outside. */
+/** A previous leaf: it signs nothing new, but its signatures are still in use. */
+export type PreviousLeaf = KeyLeaf & {
+  /** Its CA certificate, DER in standard base64; absent for imported certificates. */
   readonly root?: string;
-  /** When everything that it signed has ended. */
+  /** Time at which everything signed with it has expired. */
   readonly keptUntil: Date;
 };
 
@@ -41,15 +41,14 @@ export type KeyChain = {
   readonly id: string;
   readonly tenantId: string;
   readonly description?: string;
-  /** Empty for a key that nothing is signed with yet. */
+  /** Empty for a key that is not used yet. */
   readonly usages: readonly KeyUsage[];
-  /** Name of the KMS provider where the next key of this chain is born. */
   readonly kmsProvider: string;
-  /** Absent when key and certificates came from outside. */
+  /** Absent for imported keys and certificates. */
   readonly root?: KeyRoot;
   readonly active: KeyLeaf;
-  /** Newest first; see `rotation.ts` for how many, and for how long. */
-  readonly former?: readonly FormerLeaf[];
+  /** Newest first; `rotation.ts` limits their number and lifetime. */
+  readonly former?: readonly PreviousLeaf[];
   readonly rotationEnabled: boolean;
   readonly rotationIntervalDays: number;
   readonly certValidityDays: number;
@@ -58,50 +57,49 @@ export type KeyChain = {
   readonly updatedAt: Date;
 };
 
-/** The leaf that signs, and those that did, newest first. */
-export function leavesOf({ active, former = [] }: KeyChain): readonly KeyLeaf[] {
-  return [active, ...former];
+/** The active leaf and the previous ones, newest first. */
+export function leavesOf({ active, former: previousLeaves = [] }: KeyChain): readonly KeyLeaf[] {
+  return [active, ...previousLeaves];
 }
 
-/** The same without those whose key is compromised. */
 export function trustedLeaves(chain: KeyChain): readonly KeyLeaf[] {
   return leavesOf(chain).filter(({ revokedAt }) => revokedAt === undefined);
 }
 
 /**
- * The `x5c` of what the chain signs (RFC 7515 section 4.1.6): leaf and intermediates. HAIP 1.0 section 6.1.1 keeps
- * the trust anchor out of it.
+ * The `x5c` header for signatures of the chain (RFC 7515 section 4.1.6): leaf and intermediates. HAIP 1.0 section 6.1.1 excludes the trust
+ * anchor.
  */
 export function signingChain({ root, active }: KeyChain): readonly string[] {
   return active.certificates.filter((certificate) => certificate !== root?.certificate);
 }
 
-/** The `x5chain` of mdocs (ISO/IEC 18013-5 section 9.1.2.4), without the anchor as well. */
+/** The `x5chain` of mdocs (ISO/IEC 18013-5 section 9.1.2.4), also without the anchor. */
 export function documentSignerChain({ root, active }: KeyChain): readonly string[] {
   const certificates = active.documentSigner ?? active.certificates;
   return certificates.filter((certificate) => certificate !== root?.certificate);
 }
 
 /**
- * The chain to sign with: the wanted one, else the one of this usage that was made first.
- * @throws Failure `not_found` for an id that no chain has; `invalid_input` when the chain is not for this usage,
- *   its certificate has expired, or the tenant has none.
+ * Selects the key chain for a signature: the given one, or the oldest one with this usage.
+ * @throws Failure `not_found` for an unknown id; `invalid_input` when the chain has another usage, its certificate has expired, or the
+ * tenant has none.
  */
-export function pickKeyChain(chains: readonly KeyChain[], usage: KeyUsage, now: Date, wantedId?: string): KeyChain {
-  return wantedId === undefined ? firstUsable(chains, usage, now) : wanted(chains, usage, now, wantedId);
+export function selectKeyChain(chains: readonly KeyChain[], usage: KeyUsage, now: Date, requestedId?: string): KeyChain {
+  return requestedId === undefined ? firstUsable(chains, usage, now) : requestedChain(chains, usage, now, requestedId);
 }
 
-/** The chain that `pickKeyChain` returns; undefined when that throws a Failure. */
-export function findKeyChain(...chosen: Parameters<typeof pickKeyChain>): KeyChain | undefined {
+/** Like `pickKeyChain`; undefined when that throws a Failure. */
+export function findKeyChain(...selection: Parameters<typeof selectKeyChain>): KeyChain | undefined {
   try {
-    return pickKeyChain(...chosen);
+    return selectKeyChain(...selection);
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;
   }
 }
 
-function wanted(chains: readonly KeyChain[], usage: KeyUsage, now: Date, id: string): KeyChain {
+function requestedChain(chains: readonly KeyChain[], usage: KeyUsage, now: Date, id: string): KeyChain {
   const chain = chains.find((candidate) => candidate.id === id);
   if (chain === undefined) throw new Failure('not_found', `There is no key chain "${id}".`);
   if (!chain.usages.includes(usage)) throw invalidInput('keyChainId', `The key chain "${id}" is not for the usage "${usage}".`);
@@ -114,10 +112,10 @@ function firstUsable(chains: readonly KeyChain[], usage: KeyUsage, now: Date): K
   const candidates = chains
     .filter((chain) => chain.usages.includes(usage))
     .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1));
-  const [first] = candidates;
-  if (first === undefined) throw invalidInput('keyChainId', `The tenant has no key chain for the usage "${usage}". Create one first.`);
+  const [oldest] = candidates;
+  if (oldest === undefined) throw invalidInput('keyChainId', `The tenant has no key chain for the usage "${usage}". Create one first.`);
   const usable = candidates.find((chain) => !isExpired(chain, now) && !isCompromised(chain));
-  if (usable === undefined) throw isCompromised(first) ? compromised(first) : expired(first);
+  if (usable === undefined) throw isCompromised(oldest) ? compromised(oldest) : expired(oldest);
   return usable;
 }
 
@@ -137,6 +135,6 @@ function isExpired(chain: KeyChain, now: Date): boolean {
 }
 
 function expired(chain: KeyChain): Failure {
-  const since = chain.active.notAfter.toISOString();
-  return invalidInput('keyChainId', `The certificate of the key chain "${chain.id}" expired at ${since}. Rotate it.`);
+  const expiredAt = chain.active.notAfter.toISOString();
+  return invalidInput('keyChainId', `The certificate of the key chain "${chain.id}" expired at ${expiredAt}. Rotate it.`);
 }

@@ -1,21 +1,23 @@
 import { type Certificate, parseCertificate } from '../formats/der/certificate.ts';
 import { isSameName, normalizedAttributes } from '../formats/der/name.ts';
 
-/** Attributes of a subject that differ between two signers of one issuer: common name and serial number. */
+/** Subject attributes in which two signers of one issuer may differ: common name and serial number. */
 const SIGNER_ATTRIBUTES: ReadonlySet<string> = new Set(['2.5.4.3', '2.5.4.5']);
 
 /**
- * Whether two signer certificates belong to one issuer: the same authority issued both, and their subjects differ in the
- * common name and serial number at most.
- * @param one DER in standard base64, as the other; both from a chain that was validated.
+ * True if two signer certificates belong to one issuer: the same authority issued both, and their subjects differ in common name and serial
+ * number at most.
+ * @param certificate DER in standard base64, like the other one; both from a validated chain.
  */
-export function isOfSameIssuer(one: string | undefined, other: string | undefined): boolean {
-  const [first, second] = [read(one), read(other)];
-  if (first === undefined || second === undefined) return false;
-  return isSameName(first.issuer, second.issuer) && organizationOf(first) === organizationOf(second);
+export function isOfSameIssuer(certificate: string | undefined, otherCertificate: string | undefined): boolean {
+  const [firstCertificate, secondCertificate] = [parseOptional(certificate), parseOptional(otherCertificate)];
+  if (firstCertificate === undefined || secondCertificate === undefined) return false;
+  return (
+    isSameName(firstCertificate.issuer, secondCertificate.issuer) && organizationOf(firstCertificate) === organizationOf(secondCertificate)
+  );
 }
 
-function read(certificate: string | undefined): Certificate | undefined {
+function parseOptional(certificate: string | undefined): Certificate | undefined {
   return certificate === undefined ? undefined : parseCertificate(Buffer.from(certificate, 'base64'));
 }
 

@@ -4,17 +4,17 @@ import { invalidInput } from '../shared/failure.ts';
 import type { KeyLeaf, KeyUsage } from './key-chain.ts';
 
 /**
- * HAIP 1.0 sections 5, 6.1 and 6.1.1: wallets and verifiers refuse requests, status lists and credentials under a
- * self-signed certificate. Readers of a trust list pin its signer.
+ * HAIP 1.0 sections 5, 6.1 and 6.1.1: wallets and verifiers reject requests, status lists and credentials under a self-signed certificate.
+ * Verifiers of a trust list pin its signer.
  * @throws Failure `invalid_input` at `path`.
  */
-export function assertSelfSignedFits(usages: readonly KeyUsage[], path: string): void {
-  const other = usages.find((usage) => usage !== 'trustList');
-  if (other === undefined) return;
-  throw invalidInput(path, `What a self-signed key chain signs is accepted for "trustList" alone, not for "${other}".`);
+export function assertSelfSignedUsage(usages: readonly KeyUsage[], path: string): void {
+  const otherUsage = usages.find((usage) => usage !== 'trustList');
+  if (otherUsage === undefined) return;
+  throw invalidInput(path, `What a self-signed key chain signs is accepted for "trustList" alone, not for "${otherUsage}".`);
 }
 
-export function isSelfSigned({ certificates: [first = ''] }: KeyLeaf): boolean {
-  const certificate = parseCertificate(Buffer.from(first, 'base64'));
+export function isSelfSigned({ certificates: [leafCertificate = ''] }: KeyLeaf): boolean {
+  const certificate = parseCertificate(Buffer.from(leafCertificate, 'base64'));
   return certificate !== undefined && isSameName(certificate.subject, certificate.issuer);
 }

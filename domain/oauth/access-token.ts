@@ -1,6 +1,6 @@
 import { defined } from '../shared/defined.ts';
 import type { PublicId } from '../shared/ids.ts';
-import { isJsonObject, isTexts, type Json, type JsonObject } from '../shared/json.ts';
+import { isJsonObject, isStringArray, type Json, type JsonObject } from '../shared/json.ts';
 import type { WalletStatus } from '../status-lists/wallet-status.ts';
 import { serverOf } from './servers.ts';
 
@@ -12,20 +12,19 @@ export const BEARER_LIFETIME_SECONDS = 300;
 export const BOUND_LIFETIME_SECONDS = 1800;
 
 export type WalletTokenClaims = {
-  /** The authorization server: the built-in or the chained one. */
+  /** Issuer of the token: the built-in or the chained authorization server. */
   readonly issuer: string;
   /** The credential issuer. */
   readonly audience: string;
-  /** The user at the provider where it logged in; otherwise the session's public id. */
+  /** The user at the upstream provider; without a login the session's public id. */
   readonly subject: string;
-  /** Names the session that the token is a right to. */
+  /** Identifies the session whose credentials the token authorizes. */
   readonly publicId: PublicId;
-  /** What is revoked when the code or a refresh token comes back; absent for a foreign token. */
+  /** Revoked when the code or a refresh token is replayed; absent for an external token. */
   readonly grantId?: string;
   readonly scope?: string;
-  /** Set for the token of a foreign authorization server: all that it says. */
+  /** All claims of a token of an external authorization server. */
   readonly foreignClaims?: JsonObject;
-  /** The same, where it names credential identifiers: which configuration each stands for. */
   readonly configurationOfIdentifier?: ReadonlyMap<string, string>;
   /** Absent for an anonymous wallet. */
   readonly clientId?: string;
@@ -33,13 +32,13 @@ export type WalletTokenClaims = {
   readonly issuedAtSeconds: number;
   readonly expiresAtSeconds: number;
   readonly credentialConfigurationIds: readonly string[];
-  /** Set when the wallet asked with `authorization_details`: it must then name identifiers. */
+  /** True if the wallet sent `authorization_details`: it must then use identifiers. */
   readonly identifiers: boolean;
-  /** Marks of the interactive actions that the user did on the way to it. */
+  /** Fingerprints of the interactive actions that the user completed for it. */
   readonly actionsDone?: readonly string[];
   /** RFC 7638 thumbprint of the DPoP key; absent for a bearer token. */
   readonly keyThumbprint?: string;
-  /** Of the attestation with which the wallet got it, where credentials are going to follow them. */
+  /** Statuses of the attestation that the wallet presented, if credentials follow them. */
   readonly walletStatuses?: readonly WalletStatus[];
 };
 
@@ -61,7 +60,7 @@ export function accessTokenPayload(claims: WalletTokenClaims): JsonObject {
       : { credential_configuration_ids: claims.credentialConfigurationIds }),
     ...(claims.actionsDone === undefined ? {} : { actions_done: claims.actionsDone }),
     ...(claims.keyThumbprint === undefined ? {} : { cnf: { jkt: claims.keyThumbprint } }),
-    // TS3 1.5 section 2.4.3: what the authorization server learned of the wallet reaches the issuer in the token
+    // TS3 1.5 section 2.4.3: the token carries the wallet's statuses from the authorization server to the issuer
     ...(claims.walletStatuses === undefined ? {} : { wallet_statuses: claims.walletStatuses.map(toWire) }),
   };
 }
@@ -71,7 +70,7 @@ function toWire({ uri, idx, anchor, provider, keptUntil }: WalletStatus): JsonOb
 }
 
 /** @param value of a token that this service signed. */
-function parseStatuses(value: Json | undefined): readonly WalletStatus[] {
+function parseWalletStatuses(value: Json | undefined): readonly WalletStatus[] {
   const entries = Array.isArray(value) ? value.filter(isJsonObject) : [];
   return entries.flatMap(({ uri, idx, anchor, provider, exp }) =>
     typeof uri === 'string' && typeof idx === 'number' && typeof anchor === 'string'
@@ -80,14 +79,14 @@ function parseStatuses(value: Json | undefined): readonly WalletStatus[] {
   );
 }
 
-/** OpenID4VCI 1.0 section 6.2. One dataset per configuration, so the identifier is the configuration's own. */
+/** OpenID4VCI 1.0 section 6.2. There is one dataset per configuration, so its identifier is the configuration id. */
 export function authorizationDetails(configurationIds: readonly string[]): readonly JsonObject[] {
   return configurationIds.map((id) => ({ type: 'openid_credential', credential_configuration_id: id, credential_identifiers: [id] }));
 }
 
 /**
  * @param issuer the credential issuer.
- * @returns undefined unless the payload is one of a server of this service for this issuer and has not expired.
+ * @returns undefined unless a server of this service issued the payload for this issuer and it has not expired.
  */
 export function parseAccessTokenPayload(payload: JsonObject, issuer: string, now: Date): WalletTokenClaims | undefined {
   const {
@@ -115,7 +114,7 @@ export function parseAccessTokenPayload(payload: JsonObject, issuer: string, now
   const ids = identifiers
     ? authorization_details.map((entry) => (isJsonObject(entry) ? entry['credential_configuration_id'] : undefined))
     : credential_configuration_ids;
-  if (!isTexts(ids)) return undefined;
+  if (!isStringArray(ids)) return undefined;
   const jkt = isJsonObject(cnf) ? cnf['jkt'] : undefined;
   if (cnf !== undefined && typeof jkt !== 'string') return undefined;
   return {
@@ -131,8 +130,8 @@ export function parseAccessTokenPayload(payload: JsonObject, issuer: string, now
     identifiers,
     ...(typeof scope === 'string' ? { scope } : {}),
     ...(typeof client_id === 'string' ? { clientId: client_id } : {}),
-    ...(isTexts(actions_done) ? { actionsDone: actions_done } : {}),
+    ...(isStringArray(actions_done) ? { actionsDone: actions_done } : {}),
     ...(typeof jkt === 'string' ? { keyThumbprint: jkt } : {}),
-    ...(wallet_statuses === undefined ? {} : { walletStatuses: parseStatuses(wallet_statuses) }),
+    ...(wallet_statuses === undefined ? {} : { walletStatuses: parseWalletStatuses(wallet_statuses) }),
   };
 }

@@ -1,7 +1,7 @@
 /**
- * Where the wallet's browser goes (RFC 6749 section 4.1.2, RFC 9207 section 2). The redirect address stays letter by
- * letter what the wallet wrote (RFC 6749 section 3.1.2): parsing and writing it again would change its query.
- * @param redirectUri has no fragment; `parseAuthorizationRequest` refuses one.
+ * The redirect of the wallet's browser (RFC 6749 section 4.1.2, RFC 9207 section 2). The redirect address is used unchanged (RFC 6749
+ * section 3.1.2): parsing and serializing would change its query.
+ * @param redirectUri has no fragment; `parseAuthorizationRequest` rejects one.
  */
 export function authorizationResponse(
   redirectUri: string,
@@ -16,7 +16,7 @@ export function authorizationResponse(
     if (value !== undefined) query.append(name, value);
   };
   if ('code' in parameters) append('code', parameters.code);
-  // OpenID4VCI 1.1 section 6.2.1.2: the wallet goes on at the interactive authorization endpoint
+  // OpenID4VCI 1.1 section 6.2.1.2: the wallet continues at the interactive authorization endpoint
   else if ('authSession' in parameters) append('auth_session', parameters.authSession);
   else {
     append('error', parameters.error);
@@ -33,10 +33,10 @@ function separatorAfter(address: string): string {
 }
 
 /**
- * What users can know a redirect address by: its host, or its scheme where that alone decides which app opens. A host
- * in another script is told in ASCII, in which it looks like no other one.
+ * The part of a redirect address that users recognize: its host, or its scheme if that selects the app. A host in another script is shown
+ * in ASCII, which prevents look-alikes.
  */
-export function destinationOf(redirectUri: string): string {
+export function redirectDestination(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   return protocol === 'https:' || protocol === 'http:' ? host : protocol;
 }

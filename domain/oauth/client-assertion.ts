@@ -5,56 +5,54 @@ import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type Json } from '../shared/json.ts';
 import { algorithmOf, type PublicJwk, parsePublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 
-/** How a registered client proves itself with a key (`private_key_jwt`, RFC 7523 section 2.2). */
+/** `private_key_jwt`: a registered client authenticates with a key (RFC 7523 section 2.2). */
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 const MAX_TOKEN_LENGTH = 16_384;
 const MAX_LIFETIME_SECONDS = 600;
 const MAX_JTI_LENGTH = 256;
 const MAX_KEYS = 100;
-/** RFC 7519 section 5.1, and the type that RFC 7523's revision introduces; any other names another kind of token. */
+/** RFC 7519 section 5.1, and the type of RFC 7523's revision; any other value means another kind of token. */
 const TYPES = ['jwt', 'client-authentication+jwt'];
 
-const refused = (message: string) => new Failure('invalid_client', message);
+const invalidClientError = (message: string) => new Failure('invalid_client', message);
 
-/** An assertion taken apart; nothing it says is to be believed before its signature is checked. */
-export type OpenedAssertion = {
+/** A parsed assertion; its content is not trusted before its signature is verified. */
+export type ParsedAssertion = {
   readonly jws: CompactJws;
-  /** Whose registration holds the key that has to verify it. */
+  /** The client whose registration contains the verification key. */
   readonly clientId: string;
   readonly keyId: string | undefined;
 };
 
 /**
- * @returns undefined when the request carries none.
+ * @returns undefined for a request without assertion.
  * @throws Failure `invalid_client`.
  */
-export function parseAssertion(form: Readonly<Record<string, string>>): OpenedAssertion | undefined {
+export function parseAssertion(form: Readonly<Record<string, string>>): ParsedAssertion | undefined {
   const { client_assertion: text, client_assertion_type: type, client_id: clientId } = form;
   if (text === undefined && type === undefined) return undefined;
   // RFC 7521 section 4.2
   if (text === undefined || type !== ASSERTION_TYPE) {
-    throw refused(`client_assertion and client_assertion_type ${ASSERTION_TYPE} belong together`);
+    throw invalidClientError(`client_assertion and client_assertion_type ${ASSERTION_TYPE} belong together`);
   }
   const jws = text.length > MAX_TOKEN_LENGTH ? undefined : parseCompactJws(text);
-  if (jws === undefined) throw refused('client_assertion is not a JWT');
+  if (jws === undefined) throw invalidClientError('client_assertion is not a JWT');
   const { typ, kid } = jws.header;
   if (typ !== undefined && !(typeof typ === 'string' && TYPES.includes(typ.toLowerCase()))) {
-    throw refused('the typ of client_assertion names another kind of token');
+    throw invalidClientError('the typ of client_assertion names another kind of token');
   }
   const { iss, sub } = jws.payload;
   // RFC 7523 section 3: for client authentication both are the client
-  if (typeof sub !== 'string' || sub === '' || iss !== sub) throw refused('iss and sub of client_assertion must both be the client_id');
+  if (typeof sub !== 'string' || sub === '' || iss !== sub)
+    throw invalidClientError('iss and sub of client_assertion must both be the client_id');
   // RFC 7521 section 4.2
-  if (clientId !== undefined && clientId !== sub) throw refused('client_id is not the subject of the assertion');
+  if (clientId !== undefined && clientId !== sub) throw invalidClientError('client_id is not the subject of the assertion');
   return { jws, clientId: sub, keyId: typeof kid === 'string' ? kid : undefined };
 }
 
-/**
- * The keys of a set (RFC 7517 section 5) with which the assertion may verify: of its algorithm, for signatures, and
- * with the identifier that it names unless they have none.
- */
-export function keysFor({ jws, keyId }: OpenedAssertion, keySet: Json | undefined): readonly PublicJwk[] {
+/** The keys of a set (RFC 7517 section 5) that may verify the assertion: signature keys of its algorithm that have its key id, or none. */
+export function keysFor({ jws, keyId }: ParsedAssertion, keySet: Json | undefined): readonly PublicJwk[] {
   const verdict = parseAlgorithm(jws.header, SIGNING_ALGORITHMS);
   const keys = isJsonObject(keySet) ? keySet['keys'] : undefined;
   if (verdict.fault !== undefined || !Array.isArray(keys)) return [];
@@ -62,20 +60,20 @@ export function keysFor({ jws, keyId }: OpenedAssertion, keySet: Json | undefine
     const key = parsePublicJwk(entry);
     if (key === undefined || !isJsonObject(entry)) return [];
     const { kid, use = 'sig' } = entry;
-    const isNamed = keyId === undefined || kid === undefined || kid === keyId;
+    const matchesKeyId = keyId === undefined || kid === undefined || kid === keyId;
     // RFC 8725 section 3.1: the algorithm follows from the key.
-    return isNamed && use === 'sig' && algorithmOf(key) === verdict.algorithm ? [key] : [];
+    return matchesKeyId && use === 'sig' && algorithmOf(key) === verdict.algorithm ? [key] : [];
   });
 }
 
 /**
- * Judges what a verified assertion says (RFC 7523 section 3).
- * @param audience the issuer of the authorization server itself: an endpoint's address could be that of another one.
- * @returns what to remember, since an assertion is used once.
+ * Validates the claims of a verified assertion (RFC 7523 section 3).
+ * @param audience the issuer of the authorization server: an endpoint address could belong to another server.
+ * @returns the value to consume, because an assertion is valid once.
  * @throws Failure `invalid_client`.
  */
 export function assertAssertionClaims(
-  { jws, clientId }: OpenedAssertion,
+  { jws, clientId }: ParsedAssertion,
   audience: string,
   now: Date,
 ): { readonly hash: string; readonly expiresAt: Date } {
@@ -84,14 +82,16 @@ export function assertAssertionClaims(
   const latest = seconds + CLOCK_TOLERANCE_SECONDS;
   const { aud, exp, iat, nbf, jti } = jws.payload;
   const audiences = Array.isArray(aud) ? aud : [aud];
-  if (audiences.length !== 1 || audiences[0] !== audience) throw refused('aud of client_assertion is not this authorization server');
-  if (typeof exp !== 'number' || exp <= seconds - CLOCK_TOLERANCE_SECONDS) throw refused('client_assertion has expired');
-  if (exp > seconds + MAX_LIFETIME_SECONDS) throw refused('exp of client_assertion is too far ahead');
+  if (audiences.length !== 1 || audiences[0] !== audience)
+    throw invalidClientError('aud of client_assertion is not this authorization server');
+  if (typeof exp !== 'number' || exp <= seconds - CLOCK_TOLERANCE_SECONDS) throw invalidClientError('client_assertion has expired');
+  if (exp > seconds + MAX_LIFETIME_SECONDS) throw invalidClientError('exp of client_assertion is too far ahead');
   if (iat !== undefined && !(typeof iat === 'number' && iat >= earliest && iat <= latest)) {
-    throw refused('iat of client_assertion is outside the accepted window');
+    throw invalidClientError('iat of client_assertion is outside the accepted window');
   }
-  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= latest)) throw refused('client_assertion is not valid yet');
-  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH) throw refused('jti of client_assertion is missing or too long');
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= latest)) throw invalidClientError('client_assertion is not valid yet');
+  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH)
+    throw invalidClientError('jti of client_assertion is missing or too long');
   const name = JSON.stringify(['client_assertion', clientId, jti]);
   return { hash: hash('sha256', name, 'base64url'), expiresAt: new Date((exp + CLOCK_TOLERANCE_SECONDS) * 1000) };
 }

@@ -3,10 +3,10 @@ import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import type { RequestableConfiguration } from './authorization-request.ts';
 import { ForeignTokenError } from './foreign-token.ts';
 
-/** RFC 9068 section 4; the generic type and none for servers that do not follow it. */
+/** RFC 9068 section 4; the generic type and none are accepted for servers that do not follow it. */
 export const EXTERNAL_TOKEN_TYPES: readonly (string | undefined)[] = ['at+jwt', 'jwt', undefined];
 
-/** An access token of an external authorization server, read. */
+/** A parsed access token of an external authorization server. */
 export type ExternalToken = {
   readonly issuer: string;
   readonly subject: string;
@@ -14,11 +14,11 @@ export type ExternalToken = {
   readonly issuerState?: string;
   /** RFC 7638 thumbprint of the DPoP key; absent for a bearer token. */
   readonly keyThumbprint?: string;
-  /** Those of the tenant's that the token covers, in the order of the configurations. May be none. */
+  /** The tenant's configurations that the token covers, in their order. May be empty. */
   readonly credentialConfigurationIds: readonly string[];
-  /** Whether the rights came as `authorization_details` with identifiers: the wallet must then name one. */
+  /** True if `authorization_details` contain identifiers: the wallet must then send one. */
   readonly identifiers: boolean;
-  /** Which configuration each credential identifier stands for. */
+  /** Configuration ids by credential identifier. */
   readonly configurationOfIdentifier: ReadonlyMap<string, string>;
   readonly expiresAtSeconds: number;
   readonly tokenId?: string;
@@ -32,18 +32,18 @@ const MAX_TOKEN_LENGTH = 65_536;
 const MAX_SUBJECT_LENGTH = 1024;
 
 /**
- * The issuer that a token names, to find it among the configured ones. Nothing is verified: verify the token against
- * the configured issuer that equals this text.
+ * The issuer in a token, which selects the configured issuer. Nothing is verified: the caller verifies the token against the configured
+ * issuer that equals this text.
  */
-export function namedIssuer(token: string): string | undefined {
+export function unverifiedIssuer(token: string): string | undefined {
   const iss = parseCompactJws(token, { length: MAX_TOKEN_LENGTH })?.payload['iss'];
   return typeof iss === 'string' ? iss : undefined;
 }
 
 /**
- * Reads an access token whose signature, issuer, audience and times were verified (RFC 9068 section 2.2, RFC 9396
- * section 9.1, RFC 9449 section 6.1).
- * @param context `credentialIssuer`: our identifier; `configurations`: what the tenant issues.
+ * Parses an access token whose signature, issuer, audience and times were verified (RFC 9068 section 2.2, RFC 9396 section 9.1, RFC 9449
+ * section 6.1).
+ * @param context `credentialIssuer`: our identifier; `configurations`: those of the tenant.
  * @throws ForeignTokenError `id_token`, `subject`, `expired`, `key_binding`, `too_many_details`.
  */
 export function parseExternalToken(
@@ -69,13 +69,13 @@ export function parseExternalToken(
   };
 }
 
-/** Members of ID tokens (OpenID Connect Core 1.0 sections 2 and 3.3.2.11, FAPI 1.0 part 2 section 5.1) that no access token has. */
-const OF_ID_TOKENS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
-/** What some providers write into a `typ` claim of tokens that are no access tokens. */
+/** Claims of ID tokens (OpenID Connect Core 1.0 sections 2 and 3.3.2.11, FAPI 1.0 part 2 section 5.1) that no access token has. */
+const ID_TOKEN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
+/** Values of a `typ` claim that some providers write into tokens other than access tokens. */
 const OTHER_TYPES = ['id', 'refresh', 'offline', 'logout'];
 
 /**
- * RFC 9068 section 5: an ID token is no access token; where the type does not tell, its own claims do.
+ * RFC 9068 section 5: an ID token must not be accepted as an access token; if the header type is ambiguous, the claims decide.
  * @param type of the header, in lower case without `application/`.
  * @throws ForeignTokenError `id_token`.
  */
@@ -83,11 +83,11 @@ export function assertAccessToken(type: string | undefined, claims: JsonObject):
   if (type === 'at+jwt') return;
   const { typ } = claims;
   const isOther = typeof typ === 'string' && OTHER_TYPES.includes(typ.toLowerCase());
-  if (isOther || OF_ID_TOKENS.some((name) => Object.hasOwn(claims, name))) throw new ForeignTokenError('id_token');
+  if (isOther || ID_TOKEN_CLAIMS.some((name) => Object.hasOwn(claims, name))) throw new ForeignTokenError('id_token');
 }
 
 /**
- * Of tokens that are taken without a proof of their holder.
+ * Rejects bound tokens at endpoints that accept tokens without a proof of possession.
  * @throws ForeignTokenError `key_binding` (RFC 7800 section 3.1, RFC 8705 section 3.1, RFC 9449 section 6.1).
  */
 export function assertBearer(claims: JsonObject): void {
@@ -95,14 +95,14 @@ export function assertBearer(claims: JsonObject): void {
 }
 
 /**
- * Confirmation methods other than DPoP (RFC 7800 section 3, RFC 8705 section 3.1). Accepting a token by its `jkt` alone would
- * leave them unenforced.
+ * Confirmation methods other than DPoP (RFC 7800 section 3, RFC 8705 section 3.1). Accepting a token by its `jkt` alone would not enforce
+ * them.
  */
 const OTHER_CONFIRMATION_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256'];
 
 /**
- * Reads the thumbprint of the DPoP key. RFC 7800 section 3.1: members of `cnf` that are not understood are ignored, such as
- * `kc-jkt-type` of Keycloak. A `cnf` without `jkt` does not make a bearer token.
+ * Parses the thumbprint of the DPoP key. RFC 7800 section 3.1: unknown properties of `cnf` are ignored, such as `kc-jkt-type` of Keycloak.
+ * A token whose `cnf` has no `jkt` is no bearer token.
  */
 function parseKeyThumbprint(cnf: Json | undefined): string | undefined {
   if (cnf === undefined) return undefined;
@@ -119,19 +119,19 @@ type Context = {
 
 type Rights = Pick<ExternalToken, 'credentialConfigurationIds' | 'identifiers' | 'configurationOfIdentifier'>;
 
-/** OpenID4VCI 1.0 section 5.1.2: where details name something, they win over scopes. */
+/** OpenID4VCI 1.0 section 5.1.2: details take precedence over scopes. */
 function parseRights(claims: JsonObject, { credentialIssuer, configurations }: Context): Rights {
-  const known = new Set(configurations.map(({ id }) => id));
+  const configurationIds = new Set(configurations.map(({ id }) => id));
   const details = parseDetails(claims['authorization_details'], credentialIssuer);
   const configurationOfIdentifier = new Map<string, string>();
-  const named = new Set<Json | undefined>();
+  const authorizedIds = new Set<Json | undefined>();
   for (const { credential_configuration_id: id, credential_identifiers: identifiers } of details) {
-    named.add(id);
+    authorizedIds.add(id);
     for (const identifier of parseIdentifiers(identifiers)) {
-      // A server that names identifiers alone speaks of datasets as we do: one of each configuration, by its id.
+      // Identifiers without a configuration id follow our convention: one dataset per configuration, identified by its id.
       const configuration = id ?? identifier;
-      if (typeof configuration !== 'string' || !known.has(configuration)) continue;
-      named.add(configuration);
+      if (typeof configuration !== 'string' || !configurationIds.has(configuration)) continue;
+      authorizedIds.add(configuration);
       configurationOfIdentifier.set(identifier, configuration);
       if (configurationOfIdentifier.size > MAX_IDENTIFIERS) throw new ForeignTokenError('too_many_details');
     }
@@ -139,7 +139,7 @@ function parseRights(claims: JsonObject, { credentialIssuer, configurations }: C
   const { scope } = claims;
   const scopes = new Set(typeof scope === 'string' ? scope.split(' ') : []);
   const covered = configurations.filter((configuration) =>
-    details.length > 0 ? named.has(configuration.id) : scopes.has(configuration.scope),
+    details.length > 0 ? authorizedIds.has(configuration.id) : scopes.has(configuration.scope),
   );
   return {
     credentialConfigurationIds: covered.map(({ id }) => id),
@@ -149,15 +149,15 @@ function parseRights(claims: JsonObject, { credentialIssuer, configurations }: C
 }
 
 /**
- * The entries that are about credentials of this service (OpenID4VCI 1.0 section 5.1.1). Other types and other `locations`
- * (RFC 9396 section 2.2) are rights to something else.
+ * The entries about credentials of this service (OpenID4VCI 1.0 section 5.1.1). Other types and other `locations` (RFC 9396 section 2.2)
+ * concern other resources.
  */
 function parseDetails(value: Json | undefined, credentialIssuer: string): readonly JsonObject[] {
   if (!Array.isArray(value)) return [];
   if (value.length > MAX_DETAILS) throw new ForeignTokenError('too_many_details');
   return value.filter(isJsonObject).filter(({ type, locations }) => {
-    const isHere = locations === undefined || (Array.isArray(locations) && locations.includes(credentialIssuer));
-    return type === 'openid_credential' && isHere;
+    const isForIssuer = locations === undefined || (Array.isArray(locations) && locations.includes(credentialIssuer));
+    return type === 'openid_credential' && isForIssuer;
   });
 }
 

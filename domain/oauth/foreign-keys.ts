@@ -3,11 +3,11 @@ import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { CURVES, curveOf, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 import type { ForeignAlgorithm } from './foreign-token.ts';
 
-/** A public signature key of another server, with the members that make the key and no others. */
+/** A public signature key of another server, reduced to the properties of the key itself. */
 export type ForeignKey = {
   readonly id: string | undefined;
   readonly jwk: Readonly<Record<string, string>>;
-  /** What the key may be used with, by its own word or its type. Never by a token's. */
+  /** Algorithms by the key's `alg` or type, never by the header of a token. */
   readonly algorithms: readonly ForeignAlgorithm[];
 };
 
@@ -16,8 +16,8 @@ const RSA: readonly ForeignAlgorithm[] = ['PS256', 'PS384', 'PS512', 'RS256', 'R
 const OKP: readonly ForeignAlgorithm[] = ['EdDSA', 'Ed25519'];
 
 /**
- * Reads a JWK Set (RFC 7517 section 5). Keys that we cannot use are passed over, as section 5 asks.
- * @returns undefined for what is no JWK Set or has too many keys.
+ * Parses a JWK Set (RFC 7517 section 5). Unusable keys are skipped, as section 5 demands.
+ * @returns undefined for an invalid JWK Set or too many keys.
  */
 export function parseForeignKeys(document: JsonObject): readonly ForeignKey[] | undefined {
   const { keys } = document;
@@ -32,13 +32,13 @@ function parseForeignKey(value: Json): ForeignKey | undefined {
   if (use !== undefined && use !== 'sig') return undefined;
   if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify'))) return undefined;
   if (kid !== undefined && typeof kid !== 'string') return undefined;
-  const usable = parseProperties(value);
-  if (usable === undefined) return undefined;
+  const keyProperties = parseProperties(value);
+  if (keyProperties === undefined) return undefined;
   // RFC 9864 section 2.2: two names for one algorithm.
-  const isNamed = (name: ForeignAlgorithm) =>
-    alg === undefined || name === alg || (OKP.includes(name) && OKP.some((other) => other === alg));
-  const algorithms = usable.algorithms.filter(isNamed);
-  return algorithms.length === 0 ? undefined : { id: kid, jwk: usable.jwk, algorithms };
+  const matchesAlg = (name: ForeignAlgorithm) =>
+    alg === undefined || name === alg || (OKP.includes(name) && OKP.some((alias) => alias === alg));
+  const algorithms = keyProperties.algorithms.filter(matchesAlg);
+  return algorithms.length === 0 ? undefined : { id: kid, jwk: keyProperties.jwk, algorithms };
 }
 
 function parseProperties({ kty, crv, x, y, n, e }: JsonObject): Omit<ForeignKey, 'id'> | undefined {
@@ -48,13 +48,13 @@ function parseProperties({ kty, crv, x, y, n, e }: JsonObject): Omit<ForeignKey,
   }
   const curve = curveOf(crv);
   if (curve === undefined || kty !== curve.kty || !isCoordinate(x)) return undefined;
-  const made = { kty: curve.kty, crv: curve.name, x };
-  if (curve.kty === 'OKP') return { jwk: made, algorithms: OKP };
+  const jwk = { kty: curve.kty, crv: curve.name, x };
+  if (curve.kty === 'OKP') return { jwk: jwk, algorithms: OKP };
   const algorithms = SIGNING_ALGORITHMS.filter((algorithm) => CURVES[algorithm] === curve);
-  return isCoordinate(y) ? { jwk: { ...made, y }, algorithms } : undefined;
+  return isCoordinate(y) ? { jwk: { ...jwk, y }, algorithms } : undefined;
 }
 
-/** RFC 7518 section 3.3: 2048 bits or more; a far larger one only costs time. */
+/** RFC 7518 section 3.3: at least 2048 bits; a much larger modulus only costs time. */
 function isModulus(n: Json | undefined): n is string {
   const bytes = typeof n === 'string' ? decodeBase64url(n) : undefined;
   return bytes !== undefined && bytes.length >= 256 && bytes.length <= 1024;
@@ -69,15 +69,15 @@ function isCoordinate(value: Json | undefined): value is string {
 }
 
 /**
- * The key that a token must be signed with. A token without `kid` is matched when only one key comes into question
- * (OpenID Connect Core 1.0 section 10.1).
+ * The key that must verify a token. A token without `kid` matches only if exactly one key is suitable (OpenID Connect Core 1.0 section
+ * 10.1).
  */
 export function pickForeignKey(
   keys: readonly ForeignKey[],
   token: { readonly algorithm: ForeignAlgorithm; readonly keyId: string | undefined },
 ): ForeignKey | undefined {
-  const fitting = keys.filter(
+  const matchingKeys = keys.filter(
     ({ id, algorithms }) => algorithms.includes(token.algorithm) && (token.keyId === undefined || token.keyId === id),
   );
-  return fitting.length === 1 ? fitting[0] : undefined;
+  return matchingKeys.length === 1 ? matchingKeys[0] : undefined;
 }

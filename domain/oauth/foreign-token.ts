@@ -1,9 +1,9 @@
 import { type CompactJws, parseCompactJws } from '../formats/jose/compact.ts';
 import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
-import { isTexts, type Json, type JsonObject } from '../shared/json.ts';
+import { isStringArray, type Json, type JsonObject } from '../shared/json.ts';
 import { isSameIssuer } from '../shared/web-address.ts';
 
-/** Why a token of another authorization server is not accepted. */
+/** The reason for which a token of another authorization server is rejected. */
 export type ForeignTokenReason =
   | 'malformed'
   | 'type'
@@ -25,7 +25,7 @@ export type ForeignTokenReason =
   | 'key_binding'
   | 'too_many_details';
 
-/** For the operator: names and numbers, never the token or a claim's value. */
+/** The message is for the operator: names and numbers, never the token or a claim's value. */
 export class ForeignTokenError extends Error {
   readonly reason: ForeignTokenReason;
 
@@ -36,7 +36,7 @@ export class ForeignTokenError extends Error {
   }
 }
 
-/** Asymmetric only. A key of the issuer is public, so a MAC made with it proves nothing (RFC 8725 section 2.1). */
+/** Asymmetric algorithms only. A key of the issuer is public, so a MAC with it proves nothing (RFC 8725 section 2.1). */
 export const FOREIGN_ALGORITHMS = [
   'ES256',
   'ES384',
@@ -56,7 +56,7 @@ const LIMITS = { length: 65_536, headerBytes: 16 * 1024, depth: 32 } as const;
 const MAX_AUDIENCES = 100;
 const MAX_KEY_NAME_LENGTH = 1024;
 
-export type OpenedForeignToken = {
+export type ParsedForeignToken = {
   readonly jws: CompactJws;
   readonly type: string | undefined;
   readonly algorithm: ForeignAlgorithm;
@@ -64,18 +64,18 @@ export type OpenedForeignToken = {
 };
 
 /**
- * Takes a token apart and reads its header. Keys and addresses in the header (`jwk`, `x5c`, `jku`, `x5u`) mean
- * nothing here: only the issuer's published keys count.
+ * Parses a token and its header. Keys and addresses in the header (`jwk`, `x5c`, `jku`, `x5u`) are ignored: only the issuer's published
+ * keys are trusted.
  * @param types accepted `typ` values in lower case, without `application/`; `undefined` stands for an absent one.
  * @throws ForeignTokenError `malformed`, `type`, `algorithm`, `critical_header`.
  */
-export function parseForeignToken(token: string, types: readonly (string | undefined)[]): OpenedForeignToken {
+export function parseForeignToken(token: string, types: readonly (string | undefined)[]): ParsedForeignToken {
   const jws = parseCompactJws(token, LIMITS);
   if (jws === undefined) throw new ForeignTokenError('malformed');
   const { alg, kid } = jws.header;
-  const algorithm = FOREIGN_ALGORITHMS.find((known) => known === alg);
+  const algorithm = FOREIGN_ALGORITHMS.find((name) => name === alg);
   if (algorithm === undefined) throw new ForeignTokenError('algorithm');
-  // RFC 7515 section 4.1.11, RFC 7797 section 6: we understand no extension.
+  // RFC 7515 section 4.1.11, RFC 7797 section 6: no extension is supported.
   if (Object.hasOwn(jws.header, 'crit') || Object.hasOwn(jws.header, 'b64')) throw new ForeignTokenError('critical_header');
   const type = parseType(jws.header['typ']);
   if (!types.includes(type)) throw new ForeignTokenError('type');
@@ -83,7 +83,7 @@ export function parseForeignToken(token: string, types: readonly (string | undef
   return { jws, type, algorithm, keyId: kid };
 }
 
-/** RFC 7515 section 4.1.9: a media type, in any case, `application/` left out or not. */
+/** RFC 7515 section 4.1.9: a media type in any case, with or without `application/`. */
 function parseType(typ: Json | undefined): string | undefined {
   if (typ === undefined) return undefined;
   if (typeof typ !== 'string') throw new ForeignTokenError('type');
@@ -91,8 +91,8 @@ function parseType(typ: Json | undefined): string | undefined {
 }
 
 /**
- * The claims that every token has (RFC 7519 section 4.1). The signature was checked before.
- * @param audience undefined when the token is meant for somebody else.
+ * Validates the claims of every token (RFC 7519 section 4.1), after its signature.
+ * @param audience undefined when the token has another audience.
  * @throws ForeignTokenError `issuer`, `audience`, `expired`, `not_yet_valid`.
  */
 export function assertForeignClaims(
@@ -107,11 +107,11 @@ export function assertForeignClaims(
 }
 
 /**
- * The times that a token has; none is demanded.
+ * Validates the times of a token; all are optional.
  * @throws ForeignTokenError `expired`, `not_yet_valid`.
  */
-export function assertForeignTimes({ exp, nbf, iat }: JsonObject, at: Date): void {
-  const now = at.getTime() / 1000;
+export function assertForeignTimes({ exp, nbf, iat }: JsonObject, currentTime: Date): void {
+  const now = currentTime.getTime() / 1000;
   // RFC 7519 section 4.1.4
   if (exp !== undefined && (!isTime(exp) || exp + CLOCK_TOLERANCE_SECONDS <= now)) throw new ForeignTokenError('expired');
   // RFC 7519 sections 4.1.5 and 4.1.6
@@ -120,7 +120,7 @@ export function assertForeignTimes({ exp, nbf, iat }: JsonObject, at: Date): voi
   }
 }
 
-/** RFC 7519 section 2, NumericDate: seconds of the epoch that a `Date` can hold. */
+/** RFC 7519 section 2, NumericDate: seconds since the epoch in the range of `Date`. */
 function isTime(value: Json | undefined): value is number {
   return typeof value === 'number' && Math.abs(value) <= 8.64e12;
 }
@@ -128,5 +128,5 @@ function isTime(value: Json | undefined): value is number {
 /** RFC 7519 section 4.1.3: one string or several. */
 export function parseAudiences(aud: Json | undefined): readonly string[] {
   if (typeof aud === 'string') return [aud];
-  return isTexts(aud) && aud.length <= MAX_AUDIENCES ? aud : [];
+  return isStringArray(aud) && aud.length <= MAX_AUDIENCES ? aud : [];
 }

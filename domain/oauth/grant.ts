@@ -4,10 +4,10 @@ import { Failure } from '../shared/failure.ts';
 import type { PublicId, SessionId } from '../shared/ids.ts';
 import type { JsonObject } from '../shared/json.ts';
 
-/** Which of the tenant's authorization servers a grant belongs to; each has an issuer and endpoints of its own. */
+/** The authorization servers of a tenant; each has its own issuer and endpoints. */
 export type AuthorizationServer = 'built-in' | 'chained';
 
-/** Who may use a grant: the wallet product, its installation, and the key of its DPoP proofs. */
+/** The party that may use a grant: wallet product, installation, and the key of its DPoP proofs. */
 export type GrantHolder = {
   /** Absent for an anonymous wallet. */
   readonly clientId?: string;
@@ -15,48 +15,48 @@ export type GrantHolder = {
   readonly instance?: string;
   /** RFC 7638 thumbprint of the DPoP key. */
   readonly keyThumbprint?: string;
-  /** Whether the wallet proved who it is; if not, its DPoP key is all that binds a refresh token. */
+  /** True if the wallet authenticated; otherwise only its DPoP key binds a refresh token. */
   readonly authenticated?: boolean;
 };
 
-/** Who redeemed a grant, and for how much of it; refresh tokens are bound to both. */
+/** The holder who redeemed a grant, and the part that was requested; refresh tokens are bound to both. */
 export type Redeemer = GrantHolder & {
-  /** Whether token responses name credential identifiers. */
+  /** True if token responses contain credential identifiers. */
   readonly identifiers: boolean;
-  /** Set when the wallet asked for less than was granted. */
+  /** Set when the wallet requested less than was granted. */
   readonly configurationIds?: readonly string[];
-  /** Seconds since 1970: the end of the refresh tokens; access tokens may live longer. */
+  /** End of the refresh tokens in seconds since 1970; access tokens may live longer. */
   readonly refreshableUntil: number;
 };
 
-/** What the claims webhook learns of the user. */
+/** Identity of the user for the claims webhook. */
 export type Identity = { readonly iss: string; readonly sub: string; readonly token_claims: JsonObject };
 
-/** What an authorization code was handed out for. */
+/** The authorization behind an authorization code. */
 export type GrantedAuthorization = {
   readonly holder: GrantHolder;
-  /** Absent where the wallet proved its request otherwise: an interactive authorization without a web step. */
+  /** Absent for an interactive authorization without a web step, in which the wallet proved its request differently. */
   readonly codeChallenge?: string;
   readonly redirectUri?: string;
   readonly scope?: string;
-  /** Asked by `authorization_details`: the token response must name identifiers (OpenID4VCI 1.0 section 6.2). */
+  /** True for `authorization_details`: the token response must contain identifiers (OpenID4VCI 1.0 section 6.2). */
   readonly byDetails: boolean;
-  /** Of the chained authorization server and of interactive authorizations. */
+  /** Set by the chained authorization server and by interactive authorizations. */
   readonly identity?: Identity;
-  /** Whether the code went to the wallet itself, past any browser. */
+  /** True if the code was returned to the wallet directly, without a browser. */
   readonly interactive?: boolean;
-  /** Marks of the interactive actions that were done. */
+  /** Fingerprints of the completed interactive actions. */
   readonly actionsDone?: readonly string[];
-  /** What was presented before, per DCQL id, for the claims webhook. */
+  /** Presented credentials per DCQL id, for the claims webhook. */
   readonly presented?: readonly JsonObject[];
-  /** For the operator alone: what the authorization request said, and the code. */
+  /** Shown to the operator only: the parameters of the authorization request, and the code. */
   readonly queries?: JsonObject;
   readonly code?: string;
-  /** When the user had done all that was asked, since 1970; of an earlier release there is none. */
+  /** Completion of the user's steps in milliseconds since 1970; absent in grants of earlier releases. */
   readonly authorizedAtMs?: number;
 };
 
-/** A right to access tokens. The code is found by its SHA-256; an authorization code is kept sealed beside it, to be shown. */
+/** A grant authorizes access tokens. It is found by the SHA-256 of its code; an authorization code is also stored sealed, to be shown. */
 export type Grant = {
   readonly id: string;
   readonly kind: 'pre_authorized_code' | 'authorization_code';
@@ -67,43 +67,41 @@ export type Grant = {
   /** Keyed hash of the transaction code; null when none is needed. */
   readonly txCodeHash: string | null;
   readonly credentialConfigurationIds: readonly string[];
-  /** End of the code; once redeemed, of the last token that the grant can bring. */
+  /** End of the code; after redemption, end of the last token that the grant can issue. */
   readonly expiresAt: Date;
   readonly attempts: number;
   readonly consumedAt: Date | null;
   /** Null for a pre-authorized code. Sealed at rest. */
   readonly authorization: GrantedAuthorization | null;
-  /** Who redeemed it; null before. */
+  /** Null until the grant is redeemed. */
   readonly holder: Redeemer | null;
-  /** How many refresh tokens were replaced. */
   readonly generation: number;
-  /** From then on none of its tokens counts. */
+  /** Tokens of the grant are invalid from this time. */
   readonly revokedAt: Date | null;
 };
 
-/** A grant as it begins. */
+/** A grant before its redemption. */
 export type NewGrant = Omit<Grant, 'attempts' | 'consumedAt' | 'holder' | 'generation' | 'revokedAt'>;
 
-/** Who redeems a grant, and until when the tokens that it brings may live. */
+/** The holder that redeems a grant, and the end of the tokens that it issues. */
 export type Redemption = { readonly holder: Redeemer; readonly until: Date };
 
-/** What can become of a grant. */
 export type GrantChange = { readonly id: string } & (
   | {
       readonly act: 'redeem';
       readonly redemption: Redemption;
-      /** Fewer transaction codes than this were wrong; absent where none is needed. */
+      /** Limit of wrong transaction codes; absent when no code is needed. */
       readonly attemptsBelow?: number;
     }
-  /** A transaction code was wrong. */
+  /** Counts a wrong transaction code. */
   | { readonly act: 'attempt'; readonly attemptsBelow: number }
-  /** A refresh token of this generation is replaced, as earlier releases do. */
+  /** Replaces a refresh token of this generation, as earlier releases did. */
   | { readonly act: 'refresh'; readonly generation: number }
-  /** From then on no token of the grant counts. */
+  /** Invalidates all tokens of the grant. */
   | { readonly act: 'revoke' }
 );
 
-/** The stage that a grant must be in for each act, and how time and earlier acts bear on it. */
+/** Conditions of each change on the state of the grant. */
 export const GRANT_ACTS = {
   redeem: { consumed: false, unexpired: true, unrevoked: false },
   attempt: { consumed: false, unexpired: false, unrevoked: false },
@@ -112,7 +110,7 @@ export const GRANT_ACTS = {
 } as const satisfies Record<
   GrantChange['act'],
   {
-    /** Whether it was redeemed; undefined where that does not matter. */
+    /** True if the grant must be redeemed; undefined if both states are allowed. */
     readonly consumed: boolean | undefined;
     readonly unexpired: boolean;
     readonly unrevoked: boolean;
@@ -120,10 +118,10 @@ export const GRANT_ACTS = {
 >;
 
 /**
- * What the session of a grant must be for its redemption. An authorization code may be for one that has completed: one
- * offer serves more than one wallet.
+ * Conditions on the session for the redemption of a grant. An authorization code may belong to a completed session, because one offer
+ * serves several wallets.
  */
-export function redeemable({ sessionId, kind }: Pick<Grant, 'sessionId' | 'kind'>): SessionChange {
+export function redeemableSession({ sessionId, kind }: Pick<Grant, 'sessionId' | 'kind'>): SessionChange {
   return {
     id: sessionId,
     running: OPEN_STATUSES,
@@ -131,18 +129,18 @@ export function redeemable({ sessionId, kind }: Pick<Grant, 'sessionId' | 'kind'
   };
 }
 
-/** Wrong transaction codes after which the pre-authorized code is spent (OpenID4VCI 1.0 section 13.6.3). */
+/** Limit of wrong transaction codes after which the pre-authorized code is invalid (OpenID4VCI 1.0 section 13.6.3). */
 export const MAX_TX_CODE_ATTEMPTS = 5;
 
-/** Seconds that an authorization code lives (FAPI 2.0 section 5.3.2.1). */
+/** Lifetime of an authorization code (FAPI 2.0 section 5.3.2.1). */
 export const CODE_LIFETIME_SECONDS = 60;
 
 /**
- * Decides what a redemption does to a pre-authorized code. A wrong transaction code counts an attempt and does not burn
- * the offer until the last one; the attempt is taken before anybody learns that the code was wrong, so that many at once
- * get no more guesses than one by one.
- * @throws Failure `invalid_grant` for a code that is unknown, spent or expired, the same for each
- *   (OpenID4VCI 1.0 section 6.3); `invalid_request` when a transaction code is missing or was never asked for.
+ * Decides the change for a redemption of a pre-authorized code. A wrong transaction code counts as an attempt, and the last attempt
+ * invalidates the code. The attempt is committed before the error is returned, so that parallel requests get no more guesses than
+ * sequential ones.
+ * @throws Failure `invalid_grant` for an unknown, consumed or expired code, with the same error for each (OpenID4VCI 1.0 section 6.3);
+ * `invalid_request` for a missing or unexpected transaction code.
  */
 export function redeem(
   grant: Grant | undefined,
@@ -156,47 +154,46 @@ export function redeem(
     grant.expiresAt <= now ||
     grant.attempts >= MAX_TX_CODE_ATTEMPTS
   ) {
-    throw spent();
+    throw invalidCodeError();
   }
   if (grant.txCodeHash === null && txCodeHash !== null) throw new Failure('invalid_request', 'this offer needs no tx_code');
   if (grant.txCodeHash !== null && txCodeHash === null) throw new Failure('invalid_request', 'tx_code is missing');
   return { grant, act: grant.txCodeHash === txCodeHash ? 'redeem' : 'attempt' };
 }
 
-/** Seconds in which the wallet that redeemed a pre-authorized code gets its answer again. */
-const ANSWERED_AGAIN_SECONDS = 60;
+/** After redeeming a pre-authorized code, the wallet may repeat the request for this time. */
+const RETRY_WINDOW_SECONDS = 60;
 
-/** What a wallet asks for with a code: how its token shall name credentials, and which of them. */
-export type Asked = { readonly identifiers: boolean; readonly configurationIds: readonly string[] | undefined };
+/** The request of a wallet that redeems a code: token with or without identifiers, and the configurations. */
+export type RequestedRights = { readonly identifiers: boolean; readonly configurationIds: readonly string[] | undefined };
 
 /**
- * Whether who sends a pre-authorized code is the wallet that redeemed it a moment ago, by the key that its tokens are bound
- * to, and asks for the same: then its answer got lost. For anybody else the code is spent.
+ * True if the wallet that redeemed a pre-authorized code repeats the same request because the response was lost. The wallet is identified
+ * by the key of its tokens. For any other caller the code is consumed.
  */
-export function isAnsweredAgain(
+export function isRedemptionRetry(
   grant: Grant | undefined,
   txCodeHash: string | null,
   caller: GrantHolder,
-  asked: Asked,
+  requestedRights: RequestedRights,
   now: Date,
 ): grant is Grant & { readonly holder: Redeemer } {
   if (grant?.kind !== 'pre_authorized_code' || grant.consumedAt === null || grant.holder === null) return false;
   const { holder, consumedAt, generation, revokedAt } = grant;
   if (revokedAt !== null || grant.txCodeHash !== txCodeHash) return false;
-  // A refresh token that was replaced was received.
-  if (generation > 0 || consumedAt.getTime() + ANSWERED_AGAIN_SECONDS * 1000 <= now.getTime()) return false;
+  // A replaced refresh token proves that the response was received.
+  if (generation > 0 || consumedAt.getTime() + RETRY_WINDOW_SECONDS * 1000 <= now.getTime()) return false;
   const isSame = (['clientId', 'instance', 'keyThumbprint'] as const).every((name) => holder[name] === caller[name]);
   if (!isSame || caller.keyThumbprint === undefined) return false;
-  const wanted = asked.configurationIds?.join(' ');
-  return holder.identifiers === asked.identifiers && holder.configurationIds?.join(' ') === wanted;
+  const requestedIds = requestedRights.configurationIds?.join(' ');
+  return holder.identifiers === requestedRights.identifiers && holder.configurationIds?.join(' ') === requestedIds;
 }
 
-/** What the session must be while an answer is repeated: a wallet that got a credential, or is promised one, had it. */
-export function unused({ sessionId }: Pick<Grant, 'sessionId'>): SessionChange {
+/** Conditions on the session for repeating a response: a wallet that got a credential or a deferred transaction had received it. */
+export function unusedSession({ sessionId }: Pick<Grant, 'sessionId'>): SessionChange {
   return { id: sessionId, running: OPEN_STATUSES, issuedExactly: 0, deferredBelow: 1 };
 }
 
-/** For a pre-authorized code that brings nothing, whatever the reason. */
-export function spent(): Failure {
+export function invalidCodeError(): Failure {
   return new Failure('invalid_grant', 'the pre-authorized code is unknown, used or expired');
 }

@@ -1,12 +1,12 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 
 /**
- * A secret name for something stored, as wallets and browsers carry it (`request_uri`, `auth_session`, an upstream `state`): the id of the
- * row and a secret of which the row keeps the SHA-256. The row is found by its key, and an old handle of it is told from the current one.
- *
+ * A handle is the secret name of a stored row for wallets and browsers (`request_uri`, `auth_session`, an upstream `state`): the id of the
+ * row and a secret whose SHA-256 the row contains. The row is found by its key, and the hash distinguishes the current handle from earlier
+ * ones.
  * Form: `<id>.<secret>`, both unpadded base64url.
  */
-export function makeHandle(id: string, secret: string): string {
+export function createHandle(id: string, secret: string): string {
   return `${id}.${secret}`;
 }
 
@@ -21,9 +21,9 @@ export function hashSecret(secret: string): string {
   return hash('sha256', secret, 'base64url');
 }
 
-/** In constant time. @returns false when there is no such handle at present. */
+/** Compares in constant time. @returns false without a current handle. */
 export function isSecret(secret: string, hash: string | undefined): boolean {
   if (hash === undefined) return false;
-  const [given, expected] = [Buffer.from(hashSecret(secret)), Buffer.from(hash)];
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  const [actual, expected] = [Buffer.from(hashSecret(secret)), Buffer.from(hash)];
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
 }

@@ -2,14 +2,14 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Json, JsonObject } from '../shared/json.ts';
 import { type ForeignAlgorithm, ForeignTokenError, parseAudiences } from './foreign-token.ts';
 
-/** OpenID Connect Core 1.0 section 2 says nothing of `typ`; the generic value is what providers write, if any. */
+/** OpenID Connect Core 1.0 section 2 does not define `typ`; some providers write the generic value. */
 export const ID_TOKEN_TYPES: readonly (string | undefined)[] = [undefined, 'jwt'];
 
 /** OpenID Connect Core 1.0 section 2 */
 const MAX_SUBJECT_LENGTH = 255;
 
 /**
- * What an ID token must say beside the claims of every token (OpenID Connect Core 1.0 section 3.1.3.7).
+ * Validates the claims specific to ID tokens (OpenID Connect Core 1.0 section 3.1.3.7).
  * @throws ForeignTokenError `authorized_party`, `not_yet_valid`, `nonce`, `access_token_hash`, `subject`.
  */
 export function assertIdTokenClaims(
@@ -28,7 +28,7 @@ export function assertIdTokenClaims(
   if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH) throw new ForeignTokenError('subject');
 }
 
-/** Section 3.1.3.6: the left half of the hash that belongs to the signature algorithm. */
+/** Section 3.1.3.6: the left half of a hash, whose function follows from the signature algorithm. */
 function isHashOf(hash: Json, accessToken: string | undefined, algorithm: ForeignAlgorithm): boolean {
   if (accessToken === undefined) return false;
   const bits = /256|384|512/.exec(algorithm)?.[0];
@@ -38,7 +38,7 @@ function isHashOf(hash: Json, accessToken: string | undefined, algorithm: Foreig
   return isSame(hash, digest.subarray(0, digest.length / 2).toString('base64url'));
 }
 
-/** In constant time, whatever the lengths. */
+/** Compares in constant time, also texts of different lengths. */
 function isSame(received: Json | undefined, expected: string): boolean {
   if (typeof received !== 'string') return false;
   const digest = (text: string) => createHash('sha256').update(text).digest();

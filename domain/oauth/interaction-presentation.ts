@@ -1,18 +1,18 @@
 import { Failure } from '../shared/failure.ts';
-import { type Json, type JsonObject, MAX_STRANGER_MEMBERS, parseJsonObject } from '../shared/json.ts';
-import { type Asker, requestParameters } from '../verification/request-object.ts';
+import { type Json, type JsonObject, MAX_UNTRUSTED_PROPERTIES, parseJsonObject } from '../shared/json.ts';
+import { requestParameters, type VerifierDisplay } from '../verification/request-object.ts';
 import type { PendingPresentation } from './interaction.ts';
 import { type InteractionWire, responseModeOf } from './interaction-wire.ts';
 
 /**
- * The parameters of `openid4vp_request` (OpenID4VCI 1.1 section 6.2.1.1): those of a request through the Digital
- * Credentials API, which has no addresses to answer to and no state.
+ * The parameters of `openid4vp_request` (OpenID4VCI 1.1 section 6.2.1.1). They equal those of a Digital Credentials API request, which has
+ * no response address and no state.
  */
 export function presentationParameters(
   wire: InteractionWire,
   pending: PendingPresentation,
   verifierInfo: readonly JsonObject[],
-  asker: Asker,
+  asker: VerifierDisplay,
   agreedOnly: boolean,
 ): JsonObject {
   const { nonce, dcqlQuery, encryption, transactionData } = pending;
@@ -25,12 +25,12 @@ export function presentationParameters(
     encryptionJwk,
     transactionData,
     verifierInfo,
-    asker,
+    display: asker,
     agreedOnly,
   });
 }
 
-/** What an `openid4vp_response` amounts to. */
+/** The content of an `openid4vp_response`. */
 export type PresentationAnswer =
   | { readonly kind: 'presentations'; readonly vpToken: Json }
   | { readonly kind: 'wallet_error'; readonly code: string };
@@ -38,23 +38,23 @@ export type PresentationAnswer =
 const invalid = (message: string) => new Failure('invalid_request', message);
 
 /**
- * Sorts an `openid4vp_response` before anything is decrypted.
- * @throws Failure `invalid_request` for what is no answer to the response mode that was asked for.
+ * Classifies an `openid4vp_response` before decryption.
+ * @throws Failure `invalid_request` for a response that does not match the requested response mode.
  */
 export function parsePresentation(
   text: string,
   isEncrypted: boolean,
 ): PresentationAnswer | { readonly kind: 'encrypted'; readonly jwe: string } {
-  const members = parseJsonObject(text, undefined, MAX_STRANGER_MEMBERS);
+  const members = parseJsonObject(text, undefined, MAX_UNTRUSTED_PROPERTIES);
   if (members === undefined) throw invalid('openid4vp_response is not a JSON object');
   const { response } = members;
   if (response === undefined) {
-    const answer = sortMembers(members);
+    const answer = classifyAnswer(members);
     // OpenID4VCI 1.1 section 6.2.1.1; a wallet that cannot encrypt may still report an error
     if (isEncrypted && answer.kind === 'presentations') throw invalid('the response must be encrypted');
     return answer;
   }
-  // OpenID4VP 1.0 section 8.3.1: `response` stands alone
+  // OpenID4VP 1.0 section 8.3.1: `response` is the only parameter
   const isAlone = members['vp_token'] === undefined && members['error'] === undefined;
   if (!isEncrypted || !isAlone || typeof response !== 'string') {
     throw invalid('openid4vp_response does not have the form of the response mode');
@@ -62,16 +62,16 @@ export function parsePresentation(
   return { kind: 'encrypted', jwe: response };
 }
 
-/** @param plaintext undefined when it could not be decrypted. @throws Failure `invalid_request`. */
+/** @param plaintext undefined after a decryption error. @throws Failure `invalid_request`. */
 export function parseDecrypted(plaintext: string | undefined): PresentationAnswer {
-  const members = parseJsonObject(plaintext ?? '', undefined, MAX_STRANGER_MEMBERS);
+  const members = parseJsonObject(plaintext ?? '', undefined, MAX_UNTRUSTED_PROPERTIES);
   if (members === undefined) throw invalid('the response does not decrypt to a JSON object');
-  return sortMembers(members);
+  return classifyAnswer(members);
 }
 
 const ERROR_CODE = /^[a-z_]{1,64}$/;
 
-function sortMembers({ vp_token: vpToken, error }: JsonObject): PresentationAnswer {
+function classifyAnswer({ vp_token: vpToken, error }: JsonObject): PresentationAnswer {
   if ((vpToken === undefined) === (error === undefined)) throw invalid('send either vp_token or error');
   if (vpToken !== undefined) return { kind: 'presentations', vpToken };
   const code = typeof error === 'string' && ERROR_CODE.test(error) ? error : 'wallet_error';

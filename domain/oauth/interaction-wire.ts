@@ -1,12 +1,12 @@
 import { Failure } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
 
-/** What can be asked of a user, however a wallet's draft calls it. */
+/** The kinds of interaction, independent of their names in the drafts. */
 export type InteractionKind = 'presentation' | 'web';
 
 /**
- * The draft has changed its names three times; they are told apart by how they begin: without any prefix, with
- * `urn:openid:dcp:iae:`, and with `urn:openid:dcp:ia:` (OpenID4VCI 1.1 section 6).
+ * The draft changed its names three times. The versions differ by prefix: none, `urn:openid:dcp:iae:`, and `urn:openid:dcp:ia:` (OpenID4VCI
+ * 1.1 section 6).
  */
 export type InteractionWire = 'plain' | 'iae' | 'ia';
 
@@ -16,7 +16,7 @@ type Names = {
   readonly sessionError: 'invalid_session' | 'invalid_request';
 };
 
-/** The newest first. */
+/** Sorted from newest to oldest. */
 const WIRES: Readonly<Record<InteractionWire, Names>> = {
   ia: {
     types: { presentation: 'urn:openid:dcp:ia:openid4vp_presentation', web: 'urn:openid:dcp:ia:auth_via_web' },
@@ -39,67 +39,67 @@ const NEWEST_FIRST = Object.keys(WIRES) as InteractionWire[];
 const MAX_TYPES_LENGTH = 2000;
 
 /**
- * Values of `interaction_types_supported`, in any order; what nobody knows is nothing to worry about.
- * @throws Failure `invalid_request` when there are none (OpenID4VCI 1.1 section 6.1.1).
+ * Parses `interaction_types_supported`, in any order; unknown values are ignored later.
+ * @throws Failure `invalid_request` for an empty list (OpenID4VCI 1.1 section 6.1.1).
  */
 export function parseInteractionTypes(text: string | undefined): ReadonlySet<string> {
   const types = (text ?? '').split(',').map((type) => type.trim());
-  const listed = new Set(types.filter((type) => type !== ''));
-  if (listed.size === 0 || (text ?? '').length > MAX_TYPES_LENGTH) {
+  const supportedTypes = new Set(types.filter((type) => type !== ''));
+  if (supportedTypes.size === 0 || (text ?? '').length > MAX_TYPES_LENGTH) {
     throw new Failure('invalid_request', 'interaction_types_supported must list what the wallet can do');
   }
-  return listed;
+  return supportedTypes;
 }
 
-export function listsWeb(types: ReadonlySet<string>): boolean {
+export function supportsWeb(types: ReadonlySet<string>): boolean {
   return NEWEST_FIRST.some((wire) => types.has(WIRES[wire].types.web));
 }
 
 /**
- * The newest names among the wallet's that say all that is needed.
+ * The newest version of the names in which the wallet supports every needed kind.
  * @throws Failure `missing_interaction_type` (OpenID4VCI 1.1 section 6.2.2).
  */
 export function chooseWire(types: ReadonlySet<string>, needed: readonly InteractionKind[]): InteractionWire {
-  const known = NEWEST_FIRST.filter((wire) => Object.values(WIRES[wire].types).some((type) => types.has(type)));
-  const fit = known.find((wire) => needed.every((kind) => types.has(WIRES[wire].types[kind])));
-  if (fit !== undefined) return fit;
-  const [newest = 'ia'] = known;
+  const supportedWires = NEWEST_FIRST.filter((wire) => Object.values(WIRES[wire].types).some((type) => types.has(type)));
+  const match = supportedWires.find((wire) => needed.every((kind) => types.has(WIRES[wire].types[kind])));
+  if (match !== undefined) return match;
+  const [newest = 'ia'] = supportedWires;
   if (needed.length === 0) return newest;
-  const missing = needed.map((kind) => WIRES[newest].types[kind]).filter((type) => !types.has(type));
-  throw new Failure('missing_interaction_type', `these credentials need a wallet that supports ${missing.join(' and ')}`);
+  const missingTypes = needed.map((kind) => WIRES[newest].types[kind]).filter((type) => !types.has(type));
+  throw new Failure('missing_interaction_type', `these credentials need a wallet that supports ${missingTypes.join(' and ')}`);
 }
 
-/** OpenID4VCI 1.1 section 6.2.1.1: the second one is encrypted. */
+/** OpenID4VCI 1.1 section 6.2.1.1: `.jwt` is the encrypted mode. */
 export function responseModeOf(wire: InteractionWire, isEncrypted: boolean): string {
   return isEncrypted ? `${WIRES[wire].responseMode}.jwt` : WIRES[wire].responseMode;
 }
 
 /**
- * What a key binding JWT may name as its audience (OpenID4VCI 1.1 appendix A.3.5). The text says the origin, its
- * example the whole endpoint; the drafts before meant the origin.
+ * Accepted audiences of a key binding JWT (OpenID4VCI 1.1 appendix A.3.5). The text of the draft says the origin, its example shows the
+ * whole endpoint; earlier drafts used the origin.
  */
 export function audiencesOf(wire: InteractionWire, endpoint: string): readonly string[] {
   const { origin } = new URL(endpoint);
   return wire === 'ia' ? [`ia:${origin}`, `ia:${endpoint}`] : [`iae:${origin}`];
 }
 
-/** For an `auth_session` that counts no more; without a wire for one that nobody knows. */
+/** The error for an invalid `auth_session`; `wire` is absent for an unknown one. */
 export function sessionFailure(wire: InteractionWire = 'ia'): Failure {
   return new Failure(WIRES[wire].sessionError, 'auth_session is unknown, expired or used');
 }
 
-export type WireAnswer = { readonly status: number; readonly body: JsonObject };
+export type WireResponse = { readonly status: number; readonly body: JsonObject };
 
-/** The answer that asks for something first (OpenID4VCI 1.1 section 6.2.1). @param details by the kind. */
-export function interactionRequired(wire: InteractionWire, kind: InteractionKind, authSession: string, details: JsonObject): WireAnswer {
+/** The response that demands an interaction (OpenID4VCI 1.1 section 6.2.1). @param details by the kind. */
+export function interactionResponse(wire: InteractionWire, kind: InteractionKind, authSession: string, details: JsonObject): WireResponse {
   const type = WIRES[wire].types[kind];
-  const rest = { auth_session: authSession, ...details };
-  if (wire !== 'ia') return { status: 200, body: { status: 'require_interaction', type, ...rest } };
-  const body = { error: 'insufficient_authorization', interaction_type_required: type, ...rest };
+  const parameters = { auth_session: authSession, ...details };
+  if (wire !== 'ia') return { status: 200, body: { status: 'require_interaction', type, ...parameters } };
+  const body = { error: 'insufficient_authorization', interaction_type_required: type, ...parameters };
   return { status: 401, body };
 }
 
-/** The answer that ends it well (OAuth 2.0 for First-Party Applications section 5.2.1). */
-export function codeIssued(wire: InteractionWire, code: string): WireAnswer {
+/** The final response with the code (OAuth 2.0 for First-Party Applications section 5.2.1). */
+export function codeResponse(wire: InteractionWire, code: string): WireResponse {
   return { status: 200, body: wire === 'ia' ? { authorization_code: code } : { status: 'ok', code } };
 }

@@ -5,9 +5,9 @@ import type { JsonObject } from '../shared/json.ts';
 import type { VerificationRequest } from '../verification/verification-request.ts';
 import type { InteractionKind, InteractionWire } from './interaction-wire.ts';
 import type { InteractiveAction } from './interactive-action.ts';
-import { verifies } from './pkce.ts';
+import { verifyPkce } from './pkce.ts';
 
-/** A presentation that the wallet was asked for. All that decides is kept from the moment of asking. */
+/** A pending presentation request. The data for its verification is stored when the request is created. */
 export type PendingPresentation = Pick<
   VerificationRequest,
   | 'dcqlQuery'
@@ -20,37 +20,36 @@ export type PendingPresentation = Pick<
   | 'policy'
 > & {
   readonly kind: 'presentation';
-  /** The presentation configuration. */
   readonly configurationId: string;
   readonly since: Date;
   readonly until: Date;
 };
 
-/** A page of the customer that the user was sent to. */
+/** A pending visit of the user to a page of the operator. */
 export type PendingWebStep = {
   readonly kind: 'web';
   readonly since: Date;
   readonly until: Date;
-  /** What browser and customer know the step by. It proves nothing to the wallet's endpoint. */
+  /** Identifies the step for the browser and the operator's backend. It does not authenticate at the wallet's endpoint. */
   readonly pageHandle: string;
-  /** Whether the browser has come back. */
+  /** True if the browser returned. */
   readonly isReturned: boolean;
-  /** SHA-256 of the cookie of the browser that was sent there last, base64url; nobody was sent before it is set. */
+  /** SHA-256 of the cookie of the browser that was redirected last, base64url; unset before the first redirect. */
   readonly browserHash?: string;
 };
 
-/** Where an interactive authorization stands (OpenID4VCI 1.1 section 6). */
+/** State of an interactive authorization (OpenID4VCI 1.1 section 6). */
 export type Interaction = {
   readonly wire: InteractionWire;
-  /** Whether the wallet proved its DPoP key at the start, and therefore has to with each request. */
+  /** True if the wallet proved its DPoP key at the start, and therefore must prove it with each request. */
   readonly provesKey: boolean;
-  /** What is left to do, the present one first. */
+  /** Remaining actions; the first one is pending. */
   readonly actions: readonly InteractiveAction[];
-  /** What the wallet has to answer; absent while a backend is asked. */
+  /** The step that the wallet must answer; absent while a backend is called. */
   readonly pending?: PendingPresentation | PendingWebStep;
-  /** What was presented so far: `id` of the query, `values`, and who signed them. */
+  /** Presented credentials: `id` of the query, `values`, and their issuer. */
   readonly presented: readonly JsonObject[];
-  /** Marks of the actions that are done. */
+  /** Fingerprints of the completed actions. */
   readonly done: readonly string[];
 };
 
@@ -63,44 +62,44 @@ type Actionable = {
   readonly iaeActions?: readonly InteractiveAction[] | null | undefined;
 };
 
-/** The actions of the requested configurations, one after the other; what two of them ask for is asked once. */
+/** The actions of the requested configurations in order, without duplicates. */
 export function requiredActions(configurations: readonly Actionable[], requestedIds: readonly string[]): readonly InteractiveAction[] {
-  const all = requestedIds.flatMap((id) => configurations.find((entry) => entry.id === id)?.iaeActions ?? []);
-  const aims = all.map(aimOf);
-  return all.filter((_, index) => aims.indexOf(aims[index] ?? '') === index);
+  const actions = requestedIds.flatMap((id) => configurations.find((entry) => entry.id === id)?.iaeActions ?? []);
+  const targets = actions.map(actionTarget);
+  return actions.filter((_, index) => targets.indexOf(targets[index] ?? '') === index);
 }
 
-/** Two actions with one aim differ by their texts at most. */
-function aimOf(action: InteractiveAction): string {
+/** Actions with an equal target differ by their texts at most. */
+function actionTarget(action: InteractiveAction): string {
   return action.type === 'openid4vp_presentation'
     ? JSON.stringify([action.type, action.presentationConfigId])
     : JSON.stringify([action.type, action.url, action.callbackUrl ?? null]);
 }
 
-/** What an action is remembered by: the one who changes what it aims at asks for another one. */
-function markOf(action: InteractiveAction): string {
-  return hash('sha256', aimOf(action), 'base64url').slice(0, 22);
+/** Fingerprint of a completed action: an action with a changed target counts as another action. */
+function actionFingerprint(action: InteractiveAction): string {
+  return hash('sha256', actionTarget(action), 'base64url').slice(0, 22);
 }
 
 /**
- * Whether everything that a configuration asks for now was done on the way to a token. It may ask for more since the
- * token or its grant came to be, and then they count no more for it.
- * @param marks of the actions that were done.
+ * True if all actions that a configuration requires now were completed before the token was issued. The configuration may have gained
+ * actions since; then the token is not sufficient.
+ * @param fingerprints of the completed actions.
  */
-export function isAllDone({ iaeActions }: Actionable, marks: readonly string[] = []): boolean {
-  return (iaeActions ?? []).every((action) => marks.includes(markOf(action)));
+export function areActionsDone({ iaeActions }: Actionable, fingerprints: readonly string[] = []): boolean {
+  return (iaeActions ?? []).every((action) => fingerprints.includes(actionFingerprint(action)));
 }
 
-export function beginInteraction(start: Pick<Interaction, 'wire' | 'provesKey' | 'actions'>): Interaction {
+export function startInteraction(start: Pick<Interaction, 'wire' | 'provesKey' | 'actions'>): Interaction {
   return { ...start, presented: [], done: [] };
 }
 
-/** Nothing can be answered until the next action is asked for. */
-export function suspend({ pending: _, ...rest }: Interaction): Interaction {
-  return rest;
+/** Removes the pending step; the wallet cannot answer until the next action is requested. */
+export function withoutPending({ pending: _, ...interaction }: Interaction): Interaction {
+  return interaction;
 }
 
-/** The present action is done. @param credentials results of a presentation; those without values are left out. */
+/** Completes the current action. @param credentials results of a presentation; those without values are omitted. */
 export function completeAction(interaction: Interaction, credentials: readonly JsonObject[] = []): Interaction {
   const { presented, done } = interaction;
   const [action, ...actions] = interaction.actions;
@@ -108,23 +107,23 @@ export function completeAction(interaction: Interaction, credentials: readonly J
     id === undefined || values === undefined ? [] : [{ id, values, ...defined({ issuer }) }],
   );
   return {
-    ...suspend(interaction),
+    ...withoutPending(interaction),
     actions,
     presented: [...presented, ...values],
-    done: action === undefined ? done : [...done, markOf(action)],
+    done: action === undefined ? done : [...done, actionFingerprint(action)],
   };
 }
 
-/** What a wallet sends for what it was asked. */
+/** A wallet's answer to the pending step. */
 export type InteractionAnswer =
   | { readonly kind: 'presentation'; readonly pending: PendingPresentation; readonly response: string }
   | { readonly kind: 'web'; readonly pending: PendingWebStep };
 
 /**
- * Reads an intermediate request.
+ * Parses an intermediate request.
  * @param codeChallenge of the initial request.
- * @throws Failure `invalid_request` for parameters that do not fit what is pending, `invalid_grant` for a browser that
- *   came back to a wallet that did not begin (OpenID4VCI 1.1 section 6.2.1.2).
+ * @throws Failure `invalid_request` for parameters that do not match the pending step, `invalid_grant` if the browser returned to a wallet
+ * other than the one that started the authorization (OpenID4VCI 1.1 section 6.2.1.2).
  */
 export function parseAnswer(
   pending: PendingPresentation | PendingWebStep,
@@ -138,17 +137,17 @@ export function parseAnswer(
   }
   if (response !== undefined) throw new Failure('invalid_request', 'no presentation was asked for');
   if (!pending.isReturned) throw new Failure('invalid_request', 'the user has not come back from the web');
-  if (codeChallenge === undefined || !verifies(verifier, codeChallenge)) {
+  if (codeChallenge === undefined || !verifyPkce(verifier, codeChallenge)) {
     throw new Failure('invalid_grant', 'code_verifier is missing or wrong');
   }
   return { kind: 'web', pending };
 }
 
 /**
- * Where the browser goes: to the customer's page, which learns where to send it afterwards.
+ * The operator's page to which the browser is redirected; its `return_to` parameter is the return address.
  * @throws Failure `invalid_request` when no page is pending.
  */
-export function pageOf({ actions: [action], pending }: Interaction, endpoint: string): string {
+export function webStepUrl({ actions: [action], pending }: Interaction, endpoint: string): string {
   if (action?.type !== 'redirect_to_web' || pending?.kind !== 'web') throw new Failure('invalid_request', 'there is no page to go to');
   const address = new URL(action.url.replaceAll('{auth_session}', pending.pageHandle));
   const returnTo = new URL(`${endpoint}/return`);

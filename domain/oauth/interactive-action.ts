@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { PAGE_PATTERN } from '../shared/address-patterns.ts';
 import { Reference } from '../shared/bounds.ts';
-import { aroundPlaceholder, isUri, normalUri } from '../shared/uri.ts';
+import { isUri, normalUri, withPlaceholder } from '../shared/uri.ts';
 import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 
 const Label = z.string().max(500).optional().describe('A name for the administrator; wallets never see it');
 
 const isPage = (text: string) => isUri(text) && isWebAddress(text);
 
-/** What the wallet's user does before a credential is issued, one after the other. */
+/** A step of the wallet's user before a credential is issued. */
 export const InteractiveAction = z
   .discriminatedUnion('type', [
     z.strictObject({
@@ -23,7 +23,7 @@ export const InteractiveAction = z
       label: Label,
       url: z
         .string()
-        .overwrite((text) => aroundPlaceholder('{auth_session}', text, normalUri))
+        .overwrite((text) => withPlaceholder('{auth_session}', text, normalUri))
         .max(2048)
         .refine(
           (text) => isPage(text.replaceAll('{auth_session}', 'x')),

@@ -1,7 +1,7 @@
-import { isTexts, type Json, type JsonObject } from '../shared/json.ts';
+import { isStringArray, type Json, type JsonObject } from '../shared/json.ts';
 import { isSameIssuer, parseWebAddress } from '../shared/web-address.ts';
 
-/** What we need of another server's metadata (RFC 8414 section 2, OpenID Connect Discovery 1.0 section 3). */
+/** The properties of another server's metadata that we use (RFC 8414 section 2, OpenID Connect Discovery 1.0 section 3). */
 export type ServerMetadata = {
   readonly issuer: string;
   readonly authorizationEndpoint: string | undefined;
@@ -9,7 +9,7 @@ export type ServerMetadata = {
   readonly jwksUri: string | undefined;
   readonly userinfoEndpoint: string | undefined;
   readonly clientAuthenticationMethods: readonly string[];
-  /** Whether its authorization responses carry `iss` (RFC 9207 section 3). */
+  /** True if its authorization responses contain `iss` (RFC 9207 section 3). */
   readonly namesItselfInResponses: boolean;
 };
 
@@ -19,23 +19,23 @@ const MAX_ADDRESS_LENGTH = 2048;
 const MAX_METHODS = 50;
 
 /**
- * Where an issuer publishes its metadata, in the order of trial: OpenID Connect Discovery 1.0 section 4.1 appends
- * the well-known path, RFC 8414 section 3.1 inserts it.
- * @returns none for what cannot be an issuer (RFC 8414 section 2).
+ * Metadata URLs of an issuer, in the order of requests: OpenID Connect Discovery 1.0 section 4.1 appends the well-known path, RFC 8414
+ * section 3.1 inserts it.
+ * @returns an empty list for an invalid issuer (RFC 8414 section 2).
  */
 export function metadataAddresses(issuer: string): readonly string[] {
   const url = parseAddress(issuer);
-  // RFC 8414 section 2: neither query nor fragment. An empty one would vanish in the parsed form.
+  // RFC 8414 section 2: neither query nor fragment. The parser would drop an empty one.
   if (url === undefined || /[?#]/.test(issuer)) return [];
   const path = url.pathname.replace(/\/$/, '');
   return [`${url.origin}${path}/.well-known/openid-configuration`, `${url.origin}/.well-known/oauth-authorization-server${path}`];
 }
 
-/** @returns the metadata, or why they cannot be used. */
+/** @returns the metadata, or the reason why they are unusable. */
 export function parseServerMetadata(document: JsonObject, issuer: string): ServerMetadata | MetadataFault {
-  // RFC 8414 section 3.3, OpenID Connect Discovery 1.0 section 4.3: equal character by character, once both are URIs.
-  const named = document['issuer'];
-  if (typeof named !== 'string' || !isSameIssuer(named, issuer)) return 'wrong_issuer';
+  // RFC 8414 section 3.3, OpenID Connect Discovery 1.0 section 4.3: equal character by character after normalization.
+  const statedIssuer = document['issuer'];
+  if (typeof statedIssuer !== 'string' || !isSameIssuer(statedIssuer, issuer)) return 'wrong_issuer';
   const methods = document['token_endpoint_auth_methods_supported'];
   const metadata = {
     issuer,
@@ -43,20 +43,20 @@ export function parseServerMetadata(document: JsonObject, issuer: string): Serve
     tokenEndpoint: document['token_endpoint'],
     jwksUri: document['jwks_uri'],
     userinfoEndpoint: document['userinfo_endpoint'],
-    // RFC 8414 section 2: what an absent list means.
+    // RFC 8414 section 2: the default for an absent list.
     clientAuthenticationMethods: methods === undefined ? ['client_secret_basic'] : methods,
     namesItselfInResponses: document['authorization_response_iss_parameter_supported'] === true,
   };
   const { authorizationEndpoint, tokenEndpoint, jwksUri, userinfoEndpoint, clientAuthenticationMethods } = metadata;
   if (!isEndpoint(authorizationEndpoint, issuer) || !isEndpoint(tokenEndpoint, issuer)) return 'bad_metadata';
   if (!isEndpoint(jwksUri, issuer) || !isEndpoint(userinfoEndpoint, issuer)) return 'bad_metadata';
-  if (!isTexts(clientAuthenticationMethods)) return 'bad_metadata';
+  if (!isStringArray(clientAuthenticationMethods)) return 'bad_metadata';
   if (clientAuthenticationMethods.length > MAX_METHODS) return 'bad_metadata';
   const endpoints = { authorizationEndpoint, tokenEndpoint, jwksUri, userinfoEndpoint };
   return { ...metadata, ...endpoints, clientAuthenticationMethods };
 }
 
-/** Absent, or an address that is no weaker than the issuer's: the one who is at https does not send us to http. */
+/** An endpoint may be absent; an issuer with https must not refer to endpoints with http. */
 function isEndpoint(value: Json | undefined, issuer: string): value is string | undefined {
   if (value === undefined) return true;
   if (typeof value !== 'string') return false;

@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from './grant.ts';
 
-/** The tenant's authorization servers by their issuers; their endpoints stand below them. */
+/** The tenant's authorization servers by issuer; their endpoints are below the issuer. */
 export function issuerOf(server: AuthorizationServer, credentialIssuer: string): string {
   return server === 'chained' ? `${credentialIssuer}/chained-as` : credentialIssuer;
 }

@@ -3,20 +3,20 @@ import type { JsonObject } from '../shared/json.ts';
 import { isSameIssuer } from '../shared/web-address.ts';
 import type { ServerMetadata } from './server-metadata.ts';
 
-/** What goes to the upstream provider. All of it is made for this leg; nothing of the wallet's is passed on. */
+/** The authorization request to the upstream provider. All values are created for it; nothing is passed on from the wallet. */
 export type UpstreamRequest = {
   readonly clientId: string;
   readonly redirectUri: string;
   readonly scopes: readonly string[];
   readonly state: string;
   readonly nonce: string;
-  /** 43 to 128 characters (RFC 7636 section 4.1); it is kept, only its hash travels. */
+  /** 43 to 128 characters (RFC 7636 section 4.1); only its hash is sent. */
   readonly codeVerifier: string;
 };
 
-/** Where the browser goes to log in (OpenID Connect Core 1.0 section 3.1.2.1, RFC 7636 section 4.3). */
+/** The login URL for the browser (OpenID Connect Core 1.0 section 3.1.2.1, RFC 7636 section 4.3). */
 export function upstreamAuthorizationUrl(endpoint: string, request: UpstreamRequest): string {
-  // RFC 6749 section 3.1: a query of the endpoint stays.
+  // RFC 6749 section 3.1: an existing query of the endpoint is retained.
   const url = new URL(endpoint);
   const parameters = {
     response_type: 'code',
@@ -35,14 +35,14 @@ export function upstreamAuthorizationUrl(endpoint: string, request: UpstreamRequ
 
 export type WalletError = 'access_denied' | 'temporarily_unavailable' | 'server_error';
 
-/** What the wallet learns of an error of the upstream provider; the rest is between us and the provider. */
+/** Maps an error of the upstream provider to one for the wallet; details are not disclosed. */
 export function errorForWallet(upstreamError: string): WalletError {
   if (upstreamError === 'access_denied' || upstreamError === 'temporarily_unavailable') return upstreamError;
   return 'server_error';
 }
 
 /**
- * RFC 9207 section 2.4: whether an authorization response is from the server that was asked.
+ * RFC 9207 section 2.4: true if an authorization response is from the expected server.
  * @param iss the parameter of the response.
  */
 export function isResponseFrom(metadata: ServerMetadata, iss: string | undefined): boolean {
@@ -50,8 +50,8 @@ export function isResponseFrom(metadata: ServerMetadata, iss: string | undefined
 }
 
 /**
- * All claims, unfiltered. What the ID token says is right, for it is signed for us; then what the userinfo endpoint says, which
- * is about the user; then the access token, which is meant for somebody else.
+ * Merges all claims, unfiltered. The ID token takes precedence, because it is signed for us; then the userinfo response, which is about the
+ * user; then the access token, whose audience is another service.
  */
 export function mergeClaims(accessToken: JsonObject | undefined, userinfo: JsonObject | undefined, idToken: JsonObject): JsonObject {
   return { ...accessToken, ...userinfo, ...idToken };

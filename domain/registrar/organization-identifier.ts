@@ -6,17 +6,17 @@ import { decodeUtf8 } from '../shared/utf8.ts';
 const ORGANIZATION_IDENTIFIER = '2.5.4.97';
 
 /**
- * Identifiers of the organization that a certificate names.
+ * Identifiers of the organization in a certificate.
  * @param certificate DER in standard base64.
- * @returns none for a certificate without, as internal CAs make them; a value that cannot be read is an empty text,
- *   which equals no identifier.
+ * @returns an empty list for certificates without one, such as those of internal CAs; an invalid value becomes an empty text, which equals
+ * no identifier.
  */
 export function organizationIdentifiers(certificate: string): readonly string[] {
   const subject = parseCertificate(Buffer.from(certificate, 'base64'))?.subject;
   if (subject === undefined) return [];
   return parseSequence(Buffer.from(subject, 'hex')).flatMap((relative) =>
     parseElements(relative.content).flatMap((pair) => {
-      const [type, value] = parseSequence(pair.whole);
+      const [type, value] = parseSequence(pair.encoded);
       if (type === undefined || parseOid(type.content) !== ORGANIZATION_IDENTIFIER) return [];
       return [(value && decodeUtf8(value.content)) ?? ''];
     }),

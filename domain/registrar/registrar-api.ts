@@ -3,7 +3,7 @@ import { textUpTo } from '../shared/bounds.ts';
 
 const Id = textUpTo(200);
 
-/** The answers of a registrar, as much of them as is used. Members beyond these are its own business. */
+/** Responses of a registrar, reduced to the properties in use. Further properties are ignored. */
 export const RelyingParties = z.array(z.looseObject({ id: Id })).max(1_000);
 export type RelyingParty = { readonly id: string };
 
@@ -14,7 +14,7 @@ export const IssuedRegistrationCertificate = z.looseObject({
   id: Id,
   jwt: textUpTo(64 * 1024),
   relyingPartyId: Id.nullish(),
-  // Some say when, others whether.
+  // Some registrars send the time, others a boolean.
   revoked: z.unknown().optional(),
 });
 

@@ -7,8 +7,8 @@ export const registrarConfigurationResource = resource<RegistrarConfiguration>()
   repository: 'registrarConfiguration',
   revision: 'registrar',
   isDocument: true,
-  shown: [],
-  edited: (configuration: RegistrarConfiguration) => configuration,
+  auditedValues: [],
+  editablePart: (configuration: RegistrarConfiguration) => configuration,
   secrets: { clientSecret: { variable: 'CLIENT_SECRET' }, password: { variable: 'PASSWORD' } },
   file: {
     path: 'registrar',
@@ -18,11 +18,11 @@ export const registrarConfigurationResource = resource<RegistrarConfiguration>()
   },
 });
 
-/** What was obtained there: nobody edits it. */
+/** Certificates obtained from a registrar; they are not edited. */
 export const registrationCertificateResource = resource<StoredRegistrationCertificate>()({
   kind: 'registration-certificate',
   repository: 'registrationCertificates',
   revision: 'registrationCertificates',
   isDocument: true,
-  shown: [],
+  auditedValues: [],
 });

@@ -11,7 +11,7 @@ import { Intermediary, Purposes, WebPage } from './registration-certificate-requ
 const Name = textUpTo(500);
 const Secret = textUpTo(4096);
 
-/** How a tenant logs in at its registrar (OAuth 2.0 password grant, RFC 6749 section 4.3). */
+/** The login of a tenant at its registrar (OAuth 2.0 password grant, RFC 6749 section 4.3). */
 export const RegistrarConfigurationBody = object({
   registrarUrl: IssuerAddress.describe('Base of the API of the registrar, without query and fragment'),
   oidcUrl: IssuerAddress.describe('OpenID provider of the registrar, found by OpenID Connect Discovery'),
@@ -38,44 +38,44 @@ export const RegistrarConfigurationBody = object({
 }).meta({ id: 'RegistrarConfigurationInput' });
 export type RegistrarConfigurationBody = z.infer<typeof RegistrarConfigurationBody>;
 
-/** Members replace those of the stored configuration; null resets an optional one. */
+/** Properties replace those of the stored configuration; null resets an optional one. */
 export const RegistrarConfigurationUpdate = updateOf(RegistrarConfigurationBody).meta({ id: 'RegistrarConfigurationUpdate' });
 export type RegistrarConfigurationUpdate = z.infer<typeof RegistrarConfigurationUpdate>;
 
-/** One per tenant. */
+/** A tenant has at most one. */
 export type RegistrarConfiguration = RegistrarConfigurationBody & Timed & { readonly id: 'default' };
 
-/** @param before the configuration that is replaced, if any. */
+/** @param previous the configuration that is replaced, if any. */
 export function newRegistrarConfiguration(
   body: RegistrarConfigurationBody,
-  before: RegistrarConfiguration | undefined,
+  previous: RegistrarConfiguration | undefined,
   now: Date,
 ): RegistrarConfiguration {
-  const given = Object.entries(body).filter(([, value]) => value !== null && value !== undefined);
+  const presentEntries = Object.entries(body).filter(([, value]) => value !== null && value !== undefined);
   return {
-    ...(Object.fromEntries(given) as RegistrarConfigurationBody),
+    ...(Object.fromEntries(presentEntries) as RegistrarConfigurationBody),
     id: 'default',
-    createdAt: before?.createdAt ?? now,
+    createdAt: previous?.createdAt ?? now,
     updatedAt: now,
   };
 }
 
 /**
- * A stored secret stays only where it was meant to go: one who names another place, or another account, has to know the secret of it.
- * @throws Failure `invalid_input` when one has to be given again.
+ * A stored secret is retained only for the same destination: a change of the address or the account requires the secret.
+ * @throws Failure `invalid_input` when a secret must be given again.
  */
 export function mergeRegistrarConfiguration(
-  { id: _id, createdAt: _created, updatedAt: _updated, ...known }: RegistrarConfiguration,
+  { id: _id, createdAt: _created, updatedAt: _updated, ...storedConfiguration }: RegistrarConfiguration,
   changes: RegistrarConfigurationUpdate,
 ): RegistrarConfigurationBody {
-  const moved = (...names: (keyof RegistrarConfigurationUpdate)[]) =>
-    names.some((name) => changes[name] !== undefined && changes[name] !== known[name]);
-  if (changes.password === undefined && moved('registrarUrl', 'oidcUrl', 'username')) {
+  const isChanged = (...names: (keyof RegistrarConfigurationUpdate)[]) =>
+    names.some((name) => changes[name] !== undefined && changes[name] !== storedConfiguration[name]);
+  if (changes.password === undefined && isChanged('registrarUrl', 'oidcUrl', 'username')) {
     throw invalidInput('password', 'give the password again: the account or an address changed');
   }
-  const keepsSecret = typeof known.clientSecret === 'string' && changes.clientSecret === undefined;
-  if (keepsSecret && moved('oidcUrl', 'clientId')) {
+  const keepsSecret = typeof storedConfiguration.clientSecret === 'string' && changes.clientSecret === undefined;
+  if (keepsSecret && isChanged('oidcUrl', 'clientId')) {
     throw invalidInput('clientSecret', 'give the secret again, or null: the client or the provider changed');
   }
-  return { ...known, ...defined(changes) } as RegistrarConfigurationBody;
+  return { ...storedConfiguration, ...defined(changes) } as RegistrarConfigurationBody;
 }

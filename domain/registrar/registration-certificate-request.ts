@@ -24,7 +24,7 @@ const Meta = z.record(z.string().max(1_000), z.json()).transform((value) => valu
 const PathComponent = z.union([z.string().max(1_000), z.null(), z.int().nonnegative()]);
 const Attestation = { format: textUpTo(200), meta: Meta } as const;
 
-/** Credentials as a registrar takes them down: a part of the query language (OpenID4VP 1.0 section 6.1). */
+/** Credentials in a registration: a part of the query language (OpenID4VP 1.0 section 6.1). */
 export const RequestedCredential = strictObject({
   ...Attestation,
   claims: listUpTo(strictObject({ path: listUpTo(PathComponent, 32) }), MAX_CLAIMS).optional(),
@@ -41,7 +41,7 @@ const RegistrationBody = strictObject({
 });
 export type RegistrationBody = z.infer<typeof RegistrationBody>;
 
-export const registrationCertificateMembers = {
+export const registrationCertificateProperties = {
   jwt: textUpTo(MAX_JWT_LENGTH).optional().describe('A certificate that was obtained elsewhere'),
   id: textUpTo(200).optional().describe('One that the registrar has issued'),
   body: RegistrationBody.optional().describe(
@@ -50,28 +50,28 @@ export const registrationCertificateMembers = {
   ),
 } as const;
 
-/** Several at once would leave open which one counts. */
+/** Several sources at once would be ambiguous. */
 export function isOneSource(request: { readonly jwt?: unknown; readonly id?: unknown; readonly body?: unknown }) {
   return [request.jwt, request.id, request.body].filter((source) => source !== undefined).length === 1;
 }
 
 export const ONE_SOURCE = 'give exactly one of jwt, id and body';
-/** The same in the API document. */
+/** The same rule for the API document. */
 export const EXCLUSIVE = {
   allOf: [{ oneOf: [{ required: ['jwt'] }, { required: ['id'] }, { required: ['body'] }] }],
 };
 
-/** Where the registration certificate of a presentation configuration comes from. */
-export const RegistrationCertificateRequest = strictObject(registrationCertificateMembers)
+/** Source of the registration certificate of a presentation configuration. */
+export const RegistrationCertificateRequest = strictObject(registrationCertificateProperties)
   .refine(isOneSource, ONE_SOURCE)
   .meta({ id: 'RegistrationCertificateRequest', ...EXCLUSIVE });
 export type RegistrationCertificateRequest = z.infer<typeof RegistrationCertificateRequest>;
 
 /**
- * What is to be certified for a presentation configuration. Its purpose is told by what it orders, unless that tells another;
- * a certificate that is there already says what it says.
+ * The certificate request for a presentation configuration. The purpose of the configuration is used unless the request sets one; an
+ * existing certificate is not changed.
  */
-export function certificateFor(
+export function registrationRequestFor(
   request: RegistrationCertificateRequest,
   purpose: RegistrationBody['purpose'] | null,
 ): RegistrationCertificateRequest {
@@ -80,28 +80,28 @@ export function certificateFor(
   return { body: { ...body, purpose } };
 }
 
-/** What a query asks for, in the members that a registrar takes down: formats, types and claims, nothing else. */
+/** The requested credentials of a query, reduced to what a registrar records: formats, types and claims. */
 export function requestedCredentials({ credentials }: DcqlQuery): readonly RequestedCredential[] {
-  const wanted = credentials.map(({ format, meta, claims }) => ({
+  const credentialsOfQuery = credentials.map(({ format, meta, claims }) => ({
     format,
     meta: meta as JsonObject,
     ...(claims !== undefined && { claims: claims.map(({ path }) => ({ path })) }),
   }));
-  const distinct = new Map(wanted.map((credential) => [JSON.stringify(credential), credential]));
+  const distinct = new Map(credentialsOfQuery.map((credential) => [JSON.stringify(credential), credential]));
   return [...distinct.values()];
 }
 
-/** What a certificate is for, as far as it is known: what is asked for, or what is issued. */
+/** The use of a certificate, as far as it is known: a query, or issued types. */
 export type RegisteredUse = { readonly query?: DcqlQuery | undefined; readonly issued?: readonly IssuedType[] | undefined };
 
-/** What every certificate has to say about its purpose (TS 119 475 section 5). */
+/** Mandatory properties of every certificate (TS 119 475 section 5). */
 const MANDATORY = ['privacy_policy', 'support_uri', 'purpose'] as const;
 
 export type CompleteRegistrationBody = RegistrationBody & Required<Pick<RegistrationBody, (typeof MANDATORY)[number]>>;
 
 /**
- * The body as it is sent: what was requested, then the defaults of the tenant, then what follows from the query.
- * @returns the name of a member that stands nowhere.
+ * The complete body: the request, completed by the defaults of the tenant and by values derived from the query.
+ * @returns the name of a missing property.
  */
 export function completeRegistration(
   body: RegistrationBody,
@@ -111,9 +111,10 @@ export function completeRegistration(
   const credentials = body.credentials ?? (query && [...requestedCredentials(query)]);
   const complete = { ...defined(defaults ?? {}), ...defined(body) } as RegistrationBody;
   if (credentials !== undefined) complete.credentials = credentials;
-  if (issued !== undefined) complete.provided_attestations ??= issued.map((one) => ({ format: one.format, meta: metaOf(one) }));
-  const missing = MANDATORY.find((name) => complete[name] === undefined);
-  if (missing !== undefined) return { missing };
+  if (issued !== undefined)
+    complete.provided_attestations ??= issued.map((issuedType) => ({ format: issuedType.format, meta: metaOf(issuedType) }));
+  const missingProperty = MANDATORY.find((name) => complete[name] === undefined);
+  if (missingProperty !== undefined) return { missing: missingProperty };
   if (credentials === undefined && complete.provided_attestations === undefined) return { missing: 'credentials' };
   return complete as CompleteRegistrationBody;
 }

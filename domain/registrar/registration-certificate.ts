@@ -4,7 +4,7 @@ import {
   parseAlgorithm,
   parseCompactJws,
   parseX5c,
-  understandsCritical,
+  supportsCriticalParameters,
 } from '../formats/jose/compact.ts';
 import { CLOCK_TOLERANCE_MS } from '../shared/clock-tolerance.ts';
 import { defined } from '../shared/defined.ts';
@@ -18,9 +18,8 @@ const MAX_LENGTH = 64 * 1024;
 const MAX_CREDENTIALS = 200;
 const MAX_CLAIMS = 1_000;
 
-/** A registration certificate that cannot be used. */
 export class RegistrationCertificateRefusal extends Error {
-  /** Whether it may be used later: what has to be asked about it cannot be reached. */
+  /** True if it may become usable: a service for its verification is unreachable. */
   readonly isTemporary: boolean;
 
   /** @param message half a sentence about the certificate, for the operator. */
@@ -31,26 +30,26 @@ export class RegistrationCertificateRefusal extends Error {
   }
 }
 
-/** Taken apart; nothing it says is to be believed before its signature is checked. */
-export type OpenedCertificate = {
+/** A parsed certificate; its content is not trusted before its signature is verified. */
+export type ParsedRegistrationCertificate = {
   readonly jws: CompactJws;
   readonly algorithm: SigningAlgorithm;
   /** DER in standard base64, the signer first. */
   readonly chain: readonly string[];
 };
 
-/** What a registration certificate says (ETSI TS 119 475 V1.2.1, and the names of V1.1.1 and of registrars). */
+/** Content of a registration certificate (ETSI TS 119 475 V1.2.1, and the names of V1.1.1 and of registrars). */
 export type RegistrationCertificate = {
   /** Semantic identifier of the relying party, such as `VATDE-123456789`. */
   readonly subject: string;
-  /** That of the party which asks on its behalf. */
+  /** Identifier of the intermediary that requests on its behalf. */
   readonly intermediary?: string;
   readonly intendedUseId?: string;
-  /** Why it asks, in the words that users see; undefined where it does not say. */
+  /** Purposes for display to users; undefined if there are none. */
   readonly purposes?: readonly StatedPurpose[];
-  /** Undefined: none are registered. */
+  /** Undefined if none are registered. */
   readonly credentials?: readonly RegisteredCredential[];
-  /** Types that its subject may issue (`provides_attestations`). Undefined: none are registered. */
+  /** Types that its subject may issue (`provides_attestations`). Undefined if none are registered. */
   readonly provides?: readonly RegisteredCredential[];
   readonly issuedAt: Date;
   readonly notBefore?: Date;
@@ -58,25 +57,23 @@ export type RegistrationCertificate = {
   readonly status?: Json;
 };
 
-/** A certificate as it is kept. */
 export type StoredRegistrationCertificate = {
-  /** Hash of what it was obtained for. */
+  /** Hash of the request for which it was obtained. */
   readonly id: string;
-  /** What the registrar calls it. */
   readonly certificateId: string;
   readonly jwt: string;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
 
-/** Opens the compact form (JAdES baseline B-B). @throws RegistrationCertificateRefusal */
-export function parseRegistrationCertificate(text: string): OpenedCertificate {
+/** Parses the compact form (JAdES baseline B-B). @throws RegistrationCertificateRefusal */
+export function parseRegistrationCertificate(text: string): ParsedRegistrationCertificate {
   const jws = parseCompactJws(text, { length: MAX_LENGTH });
   if (jws === undefined) throw new RegistrationCertificateRefusal('it is no compact JWS');
   const { crit: _crit, ...header } = jws.header;
-  // TS 119 475 section 5.2.2; other profiles say other things, which nobody here could hold against a query
+  // TS 119 475 section 5.2.2; other profiles have other content, which could not be compared with a query
   if (header['typ'] !== TYPE) throw new RegistrationCertificateRefusal(`its type is not ${TYPE}`);
-  if (!understandsCritical(jws.header, JADES_CRITICAL)) {
+  if (!supportsCriticalParameters(jws.header, JADES_CRITICAL)) {
     throw new RegistrationCertificateRefusal('it has a critical header parameter that is not understood');
   }
   const verdict = parseAlgorithm(header, SIGNING_ALGORITHMS);
@@ -89,8 +86,8 @@ export function parseRegistrationCertificate(text: string): OpenedCertificate {
   return { jws, algorithm: verdict.algorithm, chain };
 }
 
-/** Reads the payload in either vocabulary. @throws RegistrationCertificateRefusal */
-export function parseRegistration({ jws: { payload } }: OpenedCertificate): RegistrationCertificate {
+/** Parses the payload in either vocabulary. @throws RegistrationCertificateRefusal */
+export function parseRegistration({ jws: { payload } }: ParsedRegistrationCertificate): RegistrationCertificate {
   const { credentials } = payload;
   const intermediary = parseParty(payload['intermediary'] ?? payload['act'], 'intermediary');
   const intendedUseId = parseIntendedUse(payload);
@@ -115,7 +112,7 @@ export function parseRegistration({ jws: { payload } }: OpenedCertificate): Regi
   });
 }
 
-/** TS 119 475 section 5.2.4, and the name of earlier versions. */
+/** TS 119 475 section 5.2.4, and the name in earlier versions. */
 function parseProvided(value: Json | undefined): readonly RegisteredCredential[] | undefined {
   const name = 'provides_attestations';
   if (value === undefined) return undefined;
@@ -126,7 +123,7 @@ function parseProvided(value: Json | undefined): readonly RegisteredCredential[]
   });
 }
 
-/** An identifier by itself (V1.2.1), or inside an object: `sub: {legal_name, id}`, `intermediary: {sub, sname}`. */
+/** An identifier as text (V1.2.1), or in an object: `sub: {legal_name, id}`, `intermediary: {sub, sname}`. */
 function parseParty(value: Json | undefined, name: string): string | undefined {
   if (value === undefined) return undefined;
   const identifier = isJsonObject(value) ? (value['id'] ?? value['sub']) : value;
@@ -136,8 +133,8 @@ function parseParty(value: Json | undefined, name: string): string | undefined {
 
 /** TS 119 475 section 5.2.3: one certificate is for one intended use. */
 function parseIntendedUse(payload: JsonObject): string | undefined {
-  const given = payload['intended_use_id'] ?? payload['intended_uses'] ?? [];
-  const uses = (Array.isArray(given) ? given : [given]) as readonly Json[];
+  const statedUses = payload['intended_use_id'] ?? payload['intended_uses'] ?? [];
+  const uses = (Array.isArray(statedUses) ? statedUses : [statedUses]) as readonly Json[];
   if (uses.length > 1) throw new RegistrationCertificateRefusal('it is for several intended uses at once');
   const [use] = uses;
   const id = isJsonObject(use) ? use['id'] : use;
@@ -149,7 +146,7 @@ function parseCredentials(value: Json): readonly RegisteredCredential[] {
   return parseList(value, MAX_CREDENTIALS, 'credentials').map((entry, index) => {
     const place = `credentials.${index}`;
     if (!isJsonObject(entry)) throw malformed(place);
-    // `claims` is what the list was called before V1.2.1. Of two that differ, others may read the other one.
+    // `claims` is the name before V1.2.1. If both are present and differ, verifiers could disagree.
     const { format, meta = {}, claim, claims = claim } = entry;
     if (typeof format !== 'string') throw malformed(`${place}.format`);
     if (!isJsonObject(meta)) throw malformed(`${place}.meta`);
@@ -189,7 +186,7 @@ function malformed(name: string): RegistrationCertificateRefusal {
   return new RegistrationCertificateRefusal(`its ${name} is missing or malformed`);
 }
 
-/** Why a certificate cannot be used at this time, if it cannot. */
+/** The reason why a certificate is not valid at this time, if any. */
 export function findTimeProblem(
   { issuedAt, notBefore, expiresAt }: Pick<RegistrationCertificate, 'issuedAt' | 'notBefore' | 'expiresAt'>,
   now: Date,
@@ -203,10 +200,10 @@ export function findTimeProblem(
 }
 
 /**
- * Whether a certificate is that of who asks. The relying party's own, or that of the party which it says asks on its behalf.
- * @param identifiers of the access certificate. Those of an internal CA have none, and then nothing can differ.
+ * True if a certificate belongs to the verifier: as the relying party, or as its intermediary.
+ * @param identifiers of the access certificate. Certificates of an internal CA have none, so nothing can differ.
  */
-export function isOfSubject(
+export function belongsToVerifier(
   { subject, intermediary }: Pick<RegistrationCertificate, 'subject' | 'intermediary'>,
   identifiers: readonly string[],
 ): boolean {

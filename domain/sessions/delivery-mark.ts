@@ -1,20 +1,20 @@
 import type { SessionOutcome } from './session.ts';
 
-/** Longer than a call may take: a delivery that is pending still has lost its process. */
+/** Exceeds the duration of a call: the process of a delivery that is still pending has died. */
 export const ABANDONED_AFTER_MS = 60_000;
 
 /**
- * Stands beside a delivery that is under way, so that somebody else makes it once more when its process dies. Deliveries
- * that a wallet waits for have none: it has gone by then.
+ * Stored with a delivery in progress, so that another process repeats it if this one dies. Deliveries for which a wallet waits have none,
+ * because the wallet is gone by then.
  */
 export type DeliveryMark = {
   readonly id: string;
-  /** Until somebody else makes it, by the time of the database; null once it is known what came of it. */
+  /** Delay, by the time of the database, after which another process repeats it; null once the result is known. */
   readonly abandonedAfterMs: number | null;
 };
 
-/** @returns what is to stand beside the delivery that was written last, which is the last one. */
-export function markOf({ deliveries }: SessionOutcome): DeliveryMark | undefined {
-  const last = deliveries?.findLast(({ webhook }) => webhook !== 'claims');
-  return last && { id: last.id, abandonedAfterMs: last.result === 'pending' ? ABANDONED_AFTER_MS : null };
+/** @returns the mark for the delivery that was written last. */
+export function deliveryMarkOf({ deliveries }: SessionOutcome): DeliveryMark | undefined {
+  const lastDelivery = deliveries?.findLast(({ webhook }) => webhook !== 'claims');
+  return lastDelivery && { id: lastDelivery.id, abandonedAfterMs: lastDelivery.result === 'pending' ? ABANDONED_AFTER_MS : null };
 }

@@ -13,14 +13,14 @@ function mac(key: KeyObject, tenantId: TenantId, publicId: PublicId): Buffer {
 }
 
 /**
- * Names the page of an offer or a request. It leads to the link that wallets get, and that does not lead to the page: what
- * became of an offer is told to those who were given its page, and not to everybody who saw a QR code. Nothing is stored for it.
+ * Id of the page of an offer or a request. The page contains the link for wallets, but not vice versa: only callers with the page id see
+ * the state of the offer, not everyone who saw the QR code. It is computed, not stored.
  */
 export function offerPageId(key: KeyObject, tenantId: TenantId, publicId: PublicId): string {
   return `${publicId}.${mac(key, tenantId, publicId).toString('base64url')}`;
 }
 
-/** @returns undefined for what is no page of this tenant; nothing has to be looked up for that. */
+/** @returns undefined for an invalid page id of this tenant, without a database lookup. */
 export function parseOfferPageId(keys: readonly KeyObject[], tenantId: TenantId, pageId: string): PublicId | undefined {
   const [, publicId = '', received = ''] = FORM.exec(pageId) ?? [];
   const bytes = decodeBase64url(received);
@@ -29,10 +29,10 @@ export function parseOfferPageId(keys: readonly KeyObject[], tenantId: TenantId,
   return isOurs ? (publicId as PublicId) : undefined;
 }
 
-/** What a page says of an offer or a request. Nothing of the person, nor of how it went. */
-export type OfferStanding = 'open' | 'used' | 'expired' | 'cancelled' | 'over';
+/** State of an offer or a request on its page. It reveals nothing about the holder or the result. */
+export type OfferStatus = 'open' | 'used' | 'expired' | 'cancelled' | 'over';
 
-export function standingOf(session: Session, now: Date): OfferStanding {
+export function offerStatusOf(session: Session, now: Date): OfferStatus {
   const status = statusAt(session, now);
   if (status === 'expired') return 'expired';
   if (status === 'failed') return session.outcome?.failure?.code === 'cancelled' ? 'cancelled' : 'over';

@@ -1,15 +1,15 @@
 import type { RefusedAttempt, SessionOutcome } from './session.ts';
 
-/** More are not recorded for a session, so that a wallet or attacker that sends without end causes no more writes. */
+/** Limit of recorded attempts per session, so that endless requests of a wallet or attacker cause no further writes. */
 export const MAX_RECORDED_ATTEMPTS = 20;
 
-/** @returns the outcome with one attempt more, or undefined when the session has as many as it may record. */
-export function withAttempt(outcome: SessionOutcome | null, attempt: RefusedAttempt): SessionOutcome | undefined {
+/** @returns the outcome with the attempt, or undefined above the limit. */
+export function appendAttempt(outcome: SessionOutcome | null, attempt: RefusedAttempt): SessionOutcome | undefined {
   const { attempts = [] } = outcome ?? {};
   return attempts.length < MAX_RECORDED_ATTEMPTS ? { ...outcome, attempts: [...attempts, attempt] } : undefined;
 }
 
-/** The next outcome of a session, which replaces the former one, with the attempts that were recorded before. */
-export function keepingAttempts(former: SessionOutcome | null, outcome: SessionOutcome): SessionOutcome {
-  return former?.attempts === undefined ? outcome : { attempts: former.attempts, ...outcome };
+/** The next outcome of a session, which replaces the previous one, with the recorded attempts. */
+export function retainAttempts(previousOutcome: SessionOutcome | null, outcome: SessionOutcome): SessionOutcome {
+  return previousOutcome?.attempts === undefined ? outcome : { attempts: previousOutcome.attempts, ...outcome };
 }

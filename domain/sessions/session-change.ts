@@ -1,6 +1,6 @@
 import { Failure } from '../shared/failure.ts';
 import type { SessionId } from '../shared/ids.ts';
-import { type DeliveryMark, markOf } from './delivery-mark.ts';
+import { type DeliveryMark, deliveryMarkOf } from './delivery-mark.ts';
 import {
   awaitsResponseCode,
   MOVES,
@@ -14,50 +14,48 @@ import {
   type SessionTransition,
 } from './session.ts';
 
-/** What one step expects of a session, and what is to become of it. All of it happens, or nothing. */
+/** Conditions and effects of one step on a session. They are applied atomically. */
 export type SessionChange = {
   readonly id: SessionId;
-  /** Statuses in which it may happen as long as the session's time is not over. */
+  /** Condition: one of these statuses, and the session has not expired. */
   readonly running?: readonly SessionStatus[];
-  /** Statuses in which it may happen also after that. */
+  /** Condition: one of these statuses, also after expiry. */
   readonly anytime?: readonly SessionStatus[];
-  /** The session is at this version. */
   readonly version?: number;
-  /** Nobody has taken a response in. */
+  /** Condition: no response was accepted. */
   readonly unanswered?: true;
-  /** Bits of configurations that must not be barred by a revocation. */
+  /** Condition: a revocation has not barred these bits of configurations. */
   readonly unbarred?: number;
-  /** It recorded fewer issuances than this. */
+  /** Condition: it recorded fewer issuances. */
   readonly issuedBelow?: number;
-  /** It has fewer deferred transactions than this. */
+  /** Condition: it has fewer deferred transactions. */
   readonly deferredBelow?: number;
-  /** It recorded exactly so many issuances, or is gone: what it issued is kept longer than the session. */
+  /** Condition: it recorded exactly this number of issuances, or was deleted, because issued batches are stored longer than the session. */
   readonly issuedExactly?: number;
 
   readonly to?: SessionStatus;
-  /** A response is taken in: nobody else can answer. */
+  /** Effect: a response is accepted, and further ones are rejected. */
   readonly answers?: true;
-  /** Replaces what was recorded before. */
   readonly outcome?: SessionOutcome;
-  /** One more issuance is on record. */
+  /** Effect: counts one more issuance. */
   readonly counts?: true;
-  /** A configuration's credential has been handed out; `last` happens with the last one. */
+  /** Effect: marks a configuration as issued; `last` applies with the last one. */
   readonly sets?: { readonly bit: number; readonly all: number; readonly last: SessionTransition };
-  /** Bits of configurations that may be issued no more, or again. */
+  /** Effect: bars bits of configurations from issuance, or permits them again. */
   readonly bars?: { readonly mask: number; readonly barred: boolean };
-  /** It lives at least as long. */
+  /** Effect: extends the lifetime to at least this time. */
   readonly lastsUntil?: Date;
-  /** It lives exactly as long, whether that is longer or shorter than before. */
+  /** Effect: sets the end, later or earlier than before. */
   readonly endsAt?: Date;
-  /** A delivery was begun, or came to its end. */
+  /** Effect: a delivery began or ended. */
   readonly delivery?: DeliveryMark;
-  /** The session has ended, and no delivery needs its request: a large one is erased unless the session issued something. */
+  /** Effect: the session has ended, and no delivery needs its request: a large one is erased unless the session issued something. */
   readonly erasesRequest?: true;
 };
 
 /**
- * @param outcome replaces what was recorded before.
- * @throws Failure `conflict` when `event` cannot happen in the present status.
+ * @param outcome replaces the previous one.
+ * @throws Failure `conflict` when `event` is not possible in the current status.
  */
 export function advance(session: Pick<Session, 'id' | 'status'>, event: SessionEvent, outcome?: SessionOutcome): SessionChange {
   const { from, to }: SessionTransition = MOVES[event];
@@ -65,34 +63,33 @@ export function advance(session: Pick<Session, 'id' | 'status'>, event: SessionE
   return { id: session.id, anytime: from, to, ...(outcome !== undefined && { outcome }) };
 }
 
-/** Later fetches change nothing. */
+/** Only the first fetch changes the status. */
 export function isUnfetched({ status }: Pick<Session, 'status'>): boolean {
   return (MOVES.fetch.from as readonly string[]).includes(status);
 }
 
-/** A rejected response is recorded with a session that is open and has no accepted response. */
-export function attempted({ id, version }: Pick<Session, 'id' | 'version'>, outcome: SessionOutcome): SessionChange {
+/** Records a rejected response with an open session that has no accepted response. */
+export function recordAttempt({ id, version }: Pick<Session, 'id' | 'version'>, outcome: SessionOutcome): SessionChange {
   return { id, version, running: OPEN_STATUSES, unanswered: true, outcome };
 }
 
-/** A judged response is taken in, and its backend is called next: of several at once exactly one goes on. */
-export function delivering({ id }: Pick<Session, 'id'>, outcome: SessionOutcome): SessionChange {
-  return { id, running: OPEN_STATUSES, unanswered: true, answers: true, outcome, ...marking(outcome) };
+/** Accepts a validated response before its backend is called: exactly one of several concurrent responses succeeds. */
+export function acceptForDelivery({ id }: Pick<Session, 'id'>, outcome: SessionOutcome): SessionChange {
+  return { id, running: OPEN_STATUSES, unanswered: true, answers: true, outcome, ...deliveryChange(outcome) };
 }
 
-/** A request that no wallet fulfilled is needed only to retry a delivery. A wallet waits for claims, so they are never retried. */
-export function erasing({ deliveries = [] }: SessionOutcome): Pick<SessionChange, 'erasesRequest'> {
+/** A request that no wallet fulfilled is needed only to retry a delivery. Claims are never retried, because a wallet waits for them. */
+export function requestErasure({ deliveries = [] }: SessionOutcome): Pick<SessionChange, 'erasesRequest'> {
   const isNeeded = deliveries.some(({ webhook, result }) => webhook !== 'claims' && result !== 'delivered');
   return isNeeded ? {} : { erasesRequest: true };
 }
 
-function marking(outcome: SessionOutcome): Pick<SessionChange, 'delivery'> {
-  const delivery = markOf(outcome);
+function deliveryChange(outcome: SessionOutcome): Pick<SessionChange, 'delivery'> {
+  const delivery = deliveryMarkOf(outcome);
   return delivery === undefined ? {} : { delivery };
 }
 
-/** A response is taken in and judged in one step. */
-export function answered({ id }: Pick<Session, 'id'>, event: 'complete' | 'fail', outcome: SessionOutcome): SessionChange {
+export function acceptAndEnd({ id }: Pick<Session, 'id'>, event: 'complete' | 'fail', outcome: SessionOutcome): SessionChange {
   return {
     id,
     running: MOVES[event].from,
@@ -100,48 +97,44 @@ export function answered({ id }: Pick<Session, 'id'>, event: 'complete' | 'fail'
     answers: true,
     to: MOVES[event].to,
     outcome,
-    ...marking(outcome),
-    ...(event === 'fail' && erasing(outcome)),
+    ...deliveryChange(outcome),
+    ...(event === 'fail' && requestErasure(outcome)),
   };
 }
 
-/** An open session as it is known fails while its time is not over. */
-export function failed({ id, version }: Pick<Session, 'id' | 'version'>, outcome: SessionOutcome): SessionChange {
-  return { id, version, running: MOVES.fail.from, to: MOVES.fail.to, outcome, ...erasing(outcome) };
+export function failSession({ id, version }: Pick<Session, 'id' | 'version'>, outcome: SessionOutcome): SessionChange {
+  return { id, version, running: MOVES.fail.from, to: MOVES.fail.to, outcome, ...requestErasure(outcome) };
 }
 
-/** A good response is taken in and kept until the browser comes, whose time is all that the session has left. */
-export function awaiting({ id }: Pick<Session, 'id'>, outcome: SessionOutcome, endsAt: Date): SessionChange {
+/** Accepts a response and withholds it until the browser returns, before which the session ends. */
+export function acceptAndAwaitCode({ id }: Pick<Session, 'id'>, outcome: SessionOutcome, endsAt: Date): SessionChange {
   return { id, running: OPEN_STATUSES, unanswered: true, answers: true, outcome, endsAt };
 }
 
-/**
- * What becomes of a session whose response was taken in and whose time is over: it failed where all that it waited for was
- * the browser, else it expired.
- */
-export function overdue({ id, version, outcome }: Pick<Session, 'id' | 'version' | 'outcome'>): SessionChange {
+/** Ends a session with an accepted response after its expiry: it failed if it waited for the browser only, otherwise it expired. */
+export function endOverdueSession({ id, version, outcome }: Pick<Session, 'id' | 'version' | 'outcome'>): SessionChange {
   const common = { id, version, anytime: OPEN_STATUSES };
-  if (!awaitsResponseCode(outcome)) return { ...common, to: MOVES.expire.to, ...erasing(outcome ?? {}) };
-  const { awaiting: _values, ...rest } = outcome ?? {};
+  if (!awaitsResponseCode(outcome)) return { ...common, to: MOVES.expire.to, ...requestErasure(outcome ?? {}) };
+  const { awaiting: _values, ...remainingOutcome } = outcome ?? {};
   const failure = RESPONSE_CODE_MISSING;
-  return { ...common, to: MOVES.fail.to, outcome: { ...rest, failure }, ...erasing(rest) };
+  return { ...common, to: MOVES.fail.to, outcome: { ...remainingOutcome, failure }, ...requestErasure(remainingOutcome) };
 }
 
-/** Something is noted of a session as it is known; `event` happens with it where it still can. */
-export function noted(
+/** Updates the outcome of a session; `event` applies if it is still possible. */
+export function updateOutcome(
   { id, version, status }: Pick<Session, 'id' | 'version' | 'status'>,
   outcome: SessionOutcome,
   event?: 'complete' | 'fail',
 ): SessionChange {
   const move: SessionTransition | undefined = event && MOVES[event];
-  const happens = move?.from.includes(status) === true;
-  const ended = happens ? move.to : status;
+  const isPossible = move?.from.includes(status) === true;
+  const resultingStatus = isPossible ? move.to : status;
   return {
     id,
     version,
     outcome,
-    ...marking(outcome),
-    ...((ended === 'failed' || ended === 'expired') && erasing(outcome)),
-    ...(happens ? { anytime: move.from, to: move.to } : { anytime: SESSION_STATUSES }),
+    ...deliveryChange(outcome),
+    ...((resultingStatus === 'failed' || resultingStatus === 'expired') && requestErasure(outcome)),
+    ...(isPossible ? { anytime: move.from, to: move.to } : { anytime: SESSION_STATUSES }),
   };
 }

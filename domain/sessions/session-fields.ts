@@ -2,8 +2,8 @@ import type { JsonObject } from '../shared/json.ts';
 import type { Session } from './session.ts';
 
 /**
- * The properties by which every webhook body names its session: `session`, its id, and `reference`, if the backend gave one.
- * The reference is missing once the request of the session was erased.
+ * Properties that identify the session in every webhook body: `session`, its id, and `reference`, if the backend set one. The reference is
+ * missing once the request of the session was erased.
  */
 export function sessionFields({ id, request }: Pick<Session, 'id' | 'request'>): JsonObject {
   const reference = request?.offerRequest['reference'];

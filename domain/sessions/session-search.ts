@@ -4,7 +4,7 @@ import { LINE_PATTERN } from '../shared/address-patterns.ts';
 import type { PublicId } from '../shared/ids.ts';
 import { isText } from '../shared/json.ts';
 
-/** What the caller calls an offer or a request, in its own terms. */
+/** The backend's reference for an offer or a request. */
 export const SessionReference = z
   .string()
   .min(1)
@@ -16,11 +16,11 @@ export const SessionReference = z
       'and wallets never see it',
   );
 
-/** Characters of what is looked for; a link is the longest. */
+/** Limit in characters; links are the longest queries. */
 export const MAX_SEARCH = 8_000;
 
-/** Hashes and names under which sessions are found; each is looked up by an index. */
-export type SessionNames = {
+/** Hashes and ids by which sessions are searched; each has an index. */
+export type SessionSearchKeys = {
   readonly id: string;
   readonly publicIds: readonly string[];
   readonly codeHash: string;
@@ -29,35 +29,34 @@ export type SessionNames = {
 
 const sha256 = (text: string) => hash('sha256', text, 'base64url');
 
-/** Stands beside hashes of other kinds, none of which it can be. */
+/** The prefix prevents collisions with hashes of other kinds. */
 export function referenceHash(reference: string): string {
   return sha256(`session reference ${reference}`);
 }
 
 /**
- * The public id of the request with this nonce. The nonce says nothing that the address did not say, and the address,
- * which is seen by more people, says nothing of the nonce.
+ * The public id of the request with this nonce. It is derived by a hash, so the address, which more parties see, does not reveal the nonce.
  */
 export function publicIdOf(nonce: string): PublicId {
   return sha256(`presentation request ${nonce}`).slice(0, 22) as PublicId;
 }
 
 /**
- * Everything that somebody may mean who looks for a session: its id, a reference, a code, a nonce, an `issuer_state`, or
- * a link that wallets are given, or its address.
+ * Interprets a search text as each possible key of a session: its id, a reference, a code, a nonce, an `issuer_state`, or a link or address
+ * of a wallet.
  */
-export function namesIn(text: string): SessionNames {
-  const named = linkedName(text) ?? text;
-  const code = linkedCode(text) ?? text;
-  return { id: text, publicIds: [named, publicIdOf(text)], codeHash: sha256(code), referenceHash: referenceHash(text) };
+export function parseSearchKeys(text: string): SessionSearchKeys {
+  const publicId = publicIdInLink(text) ?? text;
+  const code = codeInLink(text) ?? text;
+  return { id: text, publicIds: [publicId, publicIdOf(text)], codeHash: sha256(code), referenceHash: referenceHash(text) };
 }
 
-/** Parameters of links by which a wallet finds an offer or a request. */
+/** Parameters of links that refer to an offer or a request. */
 const BY_REFERENCE = ['credential_offer_uri', 'request_uri', 'response_uri'];
 const ADDRESS = /\/(?:credential-offer|request|response|dc-api|offer)\/([A-Za-z0-9_-]{1,100})(?:\.[A-Za-z0-9_-]{22})?(?:\/cross-device)?$/;
 
-/** The public id in a link, or in the address that it leads to. */
-function linkedName(text: string): string | undefined {
+/** The public id in a link, or in the address that it contains. */
+function publicIdInLink(text: string): string | undefined {
   const link = URL.parse(text);
   if (link === null) return undefined;
   const targets = [text, ...BY_REFERENCE.flatMap((name) => link.searchParams.get(name) ?? [])];
@@ -68,7 +67,7 @@ function linkedName(text: string): string | undefined {
   return undefined;
 }
 
-/** The code in the address to which a wallet is sent back. */
-function linkedCode(text: string): string | undefined {
+/** The code in the redirect address of a wallet. */
+function codeInLink(text: string): string | undefined {
   return URL.parse(text)?.searchParams.get('code') ?? undefined;
 }

@@ -8,7 +8,7 @@ export const SESSION_STATUSES = ['active', 'fetched', 'completed', 'expired', 'f
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
 export type SessionKind = 'issuance' | 'verification';
 
-/** What can happen to a session. A wallet may fetch twice; nothing leaves a terminal status. */
+/** Events of a session. A wallet may fetch twice; terminal statuses are final. */
 export type SessionEvent = 'fetch' | 'complete' | 'expire' | 'fail';
 
 export type SessionTransition = { readonly from: readonly SessionStatus[]; readonly to: SessionStatus };
@@ -20,13 +20,13 @@ export const MOVES = {
   fail: { from: ['active', 'fetched'], to: 'failed' },
 } as const satisfies Readonly<Record<SessionEvent, SessionTransition>>;
 
-/** A session that has not ended; its time may be over all the same. */
+/** Statuses of a session that has not ended, although it may have expired. */
 export const OPEN_STATUSES: readonly SessionStatus[] = ['active', 'fetched'];
 
-/** A session that hands out credentials; one that completed serves another wallet of the same offer. */
+/** Statuses in which credentials are issued; a completed session serves further wallets of the same offer. */
 export const ISSUING_STATUSES: readonly SessionStatus[] = ['active', 'fetched', 'completed'];
 
-/** A session whose credentials may be renewed by the wallet that has them. */
+/** Statuses in which the wallet may renew its credentials. */
 export const RENEWING_STATUSES: readonly SessionStatus[] = [...ISSUING_STATUSES, 'expired'];
 
 export function isTerminal(status: SessionStatus): boolean {
@@ -39,23 +39,23 @@ export type Session = {
   readonly id: SessionId;
   readonly publicId: PublicId;
   readonly kind: SessionKind;
-  /** What is left of one that its tenant removed, while a wallet may renew what it issued; nobody else gets to it. */
+  /** True for the remainder of a deleted session while a wallet may renew its credentials; administrators cannot access it. */
   readonly isHidden?: true;
   readonly status: SessionStatus;
   readonly version: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly expiresAt: Date;
-  /** The configurations that the session is about; restrictions of clients are checked against them. */
+  /** The configurations of the session; restrictions of clients are checked against them. */
   readonly configurationIds: readonly string[];
   readonly useDcApi: boolean;
-  /** What was asked for. Sealed at rest; null after anonymisation. */
+  /** The request. Sealed at rest; null after anonymization. */
   readonly request: SessionRequest | null;
-  /** What came of it. Sealed at rest; null until there is something to say. */
+  /** The result. Sealed at rest; null until there is one. */
   readonly outcome: SessionOutcome | null;
   /** Bit i stands for `configurationIds[i]`: that credential has been issued. */
   readonly issuedMask: number;
-  /** Set when a wallet's response was taken in; nobody else can answer after that. */
+  /** Set when a wallet's response was accepted; further responses are rejected. */
   readonly claimedAt: Date | null;
 };
 
@@ -76,83 +76,86 @@ export type IssuanceRequest = {
 
 export type SessionRequest = IssuanceRequest | VerificationRequest;
 
-/** One webhook call: the intent is stored before it is made, the outcome after it. */
+/** One webhook call: stored as pending before the call, and with the result after it. */
 export type Delivery = {
   readonly id: string;
   readonly webhook: 'claims' | 'presentation' | 'notification';
   readonly at: string;
   readonly result: 'pending' | 'delivered' | 'failed';
   readonly detail?: string;
-  /** HTTP status of the backend, where it answered with one. */
+  /** HTTP status of the backend's response, if there was one. */
   readonly status?: number;
-  /** How long the call took; absent where none was made, or nobody knows how it went. */
+  /** Duration of the call; absent if there was none, or its result is unknown. */
   readonly durationMs?: number;
-  /** What it tells, where the session has it nowhere else; never shown. */
+  /** Content that the session stores nowhere else; never shown. */
   readonly told?: JsonObject;
 };
 
-/** Why a wallet that came to collect went away without. `reason` is our own sentence, without a claim or a token. */
+/** A refused issuance request. `reason` is a sentence of this service, without claims or tokens. */
 export type RefusedAttempt = { readonly at: string; readonly code: string; readonly reason: string; readonly requestId?: string };
 
 export type SessionOutcome = {
-  /** Who an external authorization server says the user is. */
+  /** The user according to an external authorization server. */
   readonly external?: { readonly issuer: string; readonly subject: string };
   readonly failure?: SessionFailure;
   readonly deliveries?: readonly Delivery[];
   readonly notifications?: readonly JsonObject[];
-  /** Refused requests of wallets that came to collect; the first ones. */
+  /** The first refused issuance requests. */
   readonly attempts?: readonly RefusedAttempt[];
-  /** Credentials that were revoked since the provider of their wallet revoked it. */
+  /** Credentials that were revoked because the provider revoked their wallet. */
   readonly revokedWithWallet?: readonly JsonObject[];
-  /** Verified credentials: per DCQL id the claims that were asked for. */
+  /** Verified credentials: the requested claims per DCQL id. */
   readonly credentials?: readonly JsonObject[];
   /** Ordered checks of each presentation, for the operator. */
   readonly report?: readonly Json[];
   /**
-   * A good result that waits for the response code (OpenID4VP 1.0 section 14.3): nobody sees it, and it is gone when the
-   * session ends. `completed` gives it to `credentials` and `report`.
+   * A successful result that waits for the response code (OpenID4VP 1.0 section 14.3): it is not shown, and erased when the session ends.
+   * `completed` moves it to `credentials` and `report`.
    */
   readonly awaiting?: Pick<SessionOutcome, 'credentials' | 'report'>;
-  /** SHA-256 of the `response_code` that the browser brings back, base64url. */
+  /** SHA-256 of the `response_code` that the browser must present, base64url. */
   readonly responseCodeHash?: string;
-  /** When the code was made and when it was brought back, ISO 8601. */
+  /** Times at which the code was created and presented, ISO 8601. */
   readonly responseCodeAt?: string;
   readonly responseCodeUsedAt?: string;
   readonly redirectUri?: string;
 };
 
-/** Why a session failed whose response code did not come in time. */
+/** Failure of a session whose response code was not presented in time. */
 export const RESPONSE_CODE_MISSING = {
   code: 'response_code_missing',
   message: 'the browser did not bring the response code back in time',
 } as const;
 
-type Waiting = Pick<SessionOutcome, 'responseCodeUsedAt'> & { readonly awaiting?: object };
+type AwaitingOutcome = Pick<SessionOutcome, 'responseCodeUsedAt'> & { readonly awaiting?: object };
 
-/** Whether all that a session waits for is the response code. */
-export function awaitsResponseCode(outcome: Waiting | null | undefined): boolean {
+/** True if a session only waits for the response code. */
+export function awaitsResponseCode(outcome: AwaitingOutcome | null | undefined): boolean {
   return outcome?.awaiting !== undefined && outcome.responseCodeUsedAt === undefined;
 }
 
 /**
- * The status that the clock says, even before the job wrote it down: an open session past its end is expired, or has
- * failed where the wallet answered and no browser came.
+ * The status at a given time, independent of the maintenance job: an open session past its end has expired, or has failed if the wallet
+ * answered and no browser returned.
  */
-export function statusAt(session: Pick<Session, 'status' | 'expiresAt'> & { readonly outcome?: Waiting | null }, now: Date): SessionStatus {
+export function statusAt(
+  session: Pick<Session, 'status' | 'expiresAt'> & { readonly outcome?: AwaitingOutcome | null },
+  now: Date,
+): SessionStatus {
   if (isTerminal(session.status) || session.expiresAt > now) return session.status;
   return awaitsResponseCode(session.outcome) ? 'failed' : 'expired';
 }
 
-/** What a session has used up of what it may issue. */
+/** Counters of a session's issuance limits. */
 export type SessionUse = {
   /** Issuances of all configurations. */
   readonly issued: number;
-  /** Bits of the configurations that it may issue no more, since their credentials were revoked. */
+  /** Bits of the configurations that are barred, because their credentials were revoked. */
   readonly barred: number;
 };
 
 /**
- * Issuances of one configuration that a session records unless that says otherwise, and its deferred transactions; a wallet's
- * token serves several requests, but not without end.
+ * Default limit of issuances of one configuration per session, and limit of its deferred transactions: a wallet's token serves several
+ * requests, but not unlimited ones.
  */
 export const MAX_ISSUANCES = 100;

@@ -6,8 +6,8 @@ export function encodeBase64url(data: Uint8Array | string): string {
 }
 
 /**
- * Bytes of a strictly unpadded base64url text. `undefined` for padding, foreign characters, an impossible
- * length or non-zero trailing bits, so that one value has one spelling.
+ * Decodes strictly unpadded base64url. `undefined` for padding, invalid characters, an impossible length or non-zero trailing bits, so that
+ * each value has one spelling.
  */
 export function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');

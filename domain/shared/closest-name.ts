@@ -1,41 +1,41 @@
 /**
- * The name that was probably meant by one that nobody knows.
- * @returns undefined when none is near enough to be asked about.
+ * The known name that a misspelt one probably means.
+ * @returns undefined if no name is similar enough.
  */
-export function closestName(name: string, known: readonly string[]): string | undefined {
-  const given = letters(name);
-  let best: string | undefined;
-  let fewest = slipsIn(given.length) + 1;
-  for (const candidate of known) {
-    const distance = slips(given, letters(candidate), fewest);
+export function closestName(name: string, knownNames: readonly string[]): string | undefined {
+  const comparable = comparableName(name);
+  let closest: string | undefined;
+  let fewest = maxDistance(comparable.length) + 1;
+  for (const candidate of knownNames) {
+    const distance = editDistance(comparable, comparableName(candidate), fewest);
     if (distance >= fewest) continue;
-    best = candidate;
+    closest = candidate;
     fewest = distance;
   }
-  return best;
+  return closest;
 }
 
-/** What is left of a name without case, underscores and a plural. */
-export function letters(name: string): string {
+/** Normalizes a name for comparison: without case, underscores and plural. */
+export function comparableName(name: string): string {
   return name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]/g, '')
     .replace(/s$/, '');
 }
 
-/** Short names differ in one letter and mean something else. */
-function slipsIn(length: number): number {
+/** Short names that differ in one letter are different names. */
+function maxDistance(length: number): number {
   if (length < 3) return 0;
   return length < 8 ? 1 : 2;
 }
 
 /**
- * Letters left out, added, changed or swapped with their neighbour between two names (optimal string alignment).
- * @returns at least `limit` when there are that many.
+ * Edit distance with transpositions (optimal string alignment).
+ * @returns at least `limit` for a distance of `limit` or more.
  */
-function slips(a: string, b: string, limit: number): number {
+function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit;
-  let older: number[] = [];
+  let rowBeforePrevious: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {
     const current = [row];
@@ -47,18 +47,17 @@ function slips(a: string, b: string, limit: number): number {
           (previous[column] ?? 0) + 1,
           (current[column - 1] ?? 0) + 1,
           (previous[column - 1] ?? 0) + (isSame ? 0 : 1),
-          isSwapped ? (older[column - 2] ?? 0) + 1 : limit,
+          isSwapped ? (rowBeforePrevious[column - 2] ?? 0) + 1 : limit,
         ),
       );
     }
-    older = previous;
+    rowBeforePrevious = previous;
     previous = current;
   }
   return previous[b.length] ?? limit;
 }
 
-/** What is said of a member that nobody knows. */
-export function unknownMember(name: string, known: readonly string[]): string {
-  const meant = closestName(name, known);
-  return `there is no such member${meant === undefined ? '' : `; did you mean ${meant}?`}`;
+export function unknownPropertyMessage(name: string, knownNames: readonly string[]): string {
+  const suggestion = closestName(name, knownNames);
+  return `there is no such member${suggestion === undefined ? '' : `; did you mean ${suggestion}?`}`;
 }

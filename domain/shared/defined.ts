@@ -4,8 +4,8 @@ type WithoutUndefined<T> = {
   [Name in keyof T as undefined extends T[Name] ? Name : never]?: Exclude<T[Name], undefined>;
 };
 
-/** The members that have a value: `exactOptionalPropertyTypes` tells an absent member from an undefined one. */
+/** Removes undefined properties: `exactOptionalPropertyTypes` distinguishes absent from undefined properties. */
 export function defined<T extends object>(members: T): WithoutUndefined<T> {
-  const given = Object.entries(members).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given) as WithoutUndefined<T>;
+  const presentEntries = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(presentEntries) as WithoutUndefined<T>;
 }

@@ -1,6 +1,6 @@
 /**
- * What ends a request. One closed union, named as the protocols name things; each surface (administrative,
- * OAuth, issuance, presentation) renders it in `adapters/http/output/failures.ts`.
+ * Errors that end a request. One closed union with the names of the protocols; each surface (administrative, OAuth, issuance, presentation)
+ * renders it in `adapters/http/output/failures.ts`.
  */
 export const FAILURE_CODES = [
   // administrative
@@ -55,28 +55,28 @@ export const FAILURE_CODES = [
 ] as const;
 export type FailureCode = (typeof FAILURE_CODES)[number];
 
-/** One fault of one field of a request. `path` is a JSON pointer-like dotted path. */
+/** One problem of one field of a request. `path` is a dotted path. */
 export type FieldError = { readonly path: string; readonly message: string };
 
-/** What the caller may know. Never a secret, a token or a claim. */
+/** Details for the caller. Never a secret, a token or a claim. */
 export type FailureDetails = {
-  /** One sentence that tells the caller what to do differently. */
+  /** One sentence that tells the caller how to fix the request. */
   readonly message?: string;
   readonly errors?: readonly FieldError[];
   readonly retryAfterSeconds?: number;
-  /** When a wallet shall ask again. */
+  /** Delay until a wallet shall ask again. */
   readonly intervalSeconds?: number;
   /** Value for a `DPoP-Nonce` header (RFC 9449 section 8). */
   readonly dpopNonce?: string;
   /** Value for an `OAuth-Client-Attestation-Challenge` header (attestation-based client authentication section 6.2). */
   readonly attestationChallenge?: string;
-  /** On a page for users: leads back to the wallet with the error. `place` is what users know the address by. */
+  /** The link back to the wallet with the error, for a page for users. `place` is the part of the address that users recognize. */
   readonly wayBack?: { readonly url: string; readonly place: string };
-  /** Methods that the address does serve (RFC 9110 section 10.2.1). */
+  /** Methods that the address supports (RFC 9110 section 10.2.1). */
   readonly allow?: readonly string[];
-  /** The client could have used HTTP Basic (RFC 6749 section 5.2). */
+  /** True if the client could have used HTTP Basic (RFC 6749 section 5.2). */
   readonly basic?: boolean;
-  /** Access tokens that are bound to no key are taken here, too (RFC 6750 section 3). */
+  /** True if access tokens without key binding are accepted as well (RFC 6750 section 3). */
   readonly bearer?: boolean;
 };
 
@@ -86,21 +86,21 @@ export class Failure extends Error {
 
   /** @param options `cause` is for the log only and never reaches the caller. */
   constructor(code: FailureCode, details: FailureDetails | string = {}, options?: { cause?: unknown }) {
-    const known = typeof details === 'string' ? { message: details } : details;
-    super(known.message ?? code, options);
+    const parsedDetails = typeof details === 'string' ? { message: details } : details;
+    super(parsedDetails.message ?? code, options);
     this.name = 'Failure';
     this.code = code;
-    this.details = known;
+    this.details = parsedDetails;
   }
 }
 
-/** Why something failed, for the log: the message holds no secret, no token and no claim. */
+/** A reason for the log: the message contains no secret, no token and no claim. */
 export class OperatorReason extends Error {}
 
-/** Faults in the message of a failure; `errors` has all of them. */
+/** Limit of problems in the message of a failure; `errors` contains all of them. */
 const MAX_FAULTS_IN_MESSAGE = 5;
 
-/** Faults of fields; the message names the first ones: a member that is missing may be there under a misspelt name. */
+/** An error for fields. The message names the first problems, because a missing property may be present under a misspelt name. */
 export function invalidFields(errors: readonly FieldError[]): Failure {
   return new Failure('invalid_input', { message: messageOf(errors), errors });
 }
@@ -108,11 +108,11 @@ export function invalidFields(errors: readonly FieldError[]): Failure {
 export function messageOf(errors: readonly FieldError[]): string {
   if (errors.length === 0) return 'invalid';
   const faults = errors.slice(0, MAX_FAULTS_IN_MESSAGE).map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
-  const left = errors.length - faults.length;
-  return [...faults, ...(left > 0 ? [`${left} more in errors`] : [])].join('. Also ');
+  const remainingCount = errors.length - faults.length;
+  return [...faults, ...(remainingCount > 0 ? [`${remainingCount} more in errors`] : [])].join('. Also ');
 }
 
-/** The faults of fields that `work` refuses, by their paths below `root`; none when it goes well. */
+/** The field errors that `work` throws, by their paths below `root`; none if it succeeds. */
 export function collectFieldErrors(work: () => unknown, root = ''): readonly FieldError[] {
   try {
     work();
@@ -124,7 +124,7 @@ export function collectFieldErrors(work: () => unknown, root = ''): readonly Fie
   }
 }
 
-/** A fault of one field, as the caller's own document names it. */
+/** An error of one field, by its path in the caller's document. */
 export function invalidInput(path: string, message: string): Failure {
   return new Failure('invalid_input', { message, errors: [{ path, message }] });
 }

@@ -1,20 +1,20 @@
 import { object, z } from 'zod';
 import { Failure, type FieldError, invalidFields } from './failure.ts';
 
-/** Sets of rules that a tenant can bind itself to. What contradicts them is refused when it is written. */
+/** Sets of rules that a tenant can adopt. Configurations that violate them are rejected. */
 export const PROFILES = ['haip', 'eu'] as const;
 export const Profile = z.enum(PROFILES);
 export type Profile = z.infer<typeof Profile>;
 
-/** The rules that a profile is made of: that of the European wallet has all of HAIP. */
+/** The European profile includes all rules of HAIP. */
 const INCLUDED: Readonly<Record<Profile, readonly Profile[]>> = { haip: ['haip'], eu: ['haip', 'eu'] };
 
-/** Whether who bound itself to `profile` keeps `rules`. @param profile null where a tenant has none. */
-export function holdsTo(profile: Profile | null, rules: Profile): boolean {
+/** True if `profile` includes `rules`. @param profile null for a tenant without profile. */
+export function includesProfile(profile: Profile | null, rules: Profile): boolean {
   return profile !== null && INCLUDED[profile].includes(rules);
 }
 
-/** Something that may be written, although a wallet, a law or a reader will refuse what comes of it. */
+/** A warning about a valid configuration that a wallet, a law or a verifier will reject in practice. */
 export const Warning = object({
   rule: z.string().describe('What says so, such as `RFC 9901 section 9.5`, or `HAIP 1.0 section 5.1` under a profile'),
   member: z.string().describe('The member that it is about, dotted; empty for the whole'),
@@ -24,17 +24,17 @@ export const Warning = object({
 }).meta({ id: 'Warning', description: 'Allowed, but somebody will refuse it' });
 export type Warning = z.infer<typeof Warning>;
 
-/** What is wrong with a resource: a warning, or a rejection under the profiles of `refusedBy`. */
+/** A problem of a resource: a warning, or an error under the profiles in `refusedBy`. */
 export type Finding = Omit<Warning, 'rule'> & { readonly refusedBy?: readonly Profile[] } & (
     | {
         /** A rule that applies to every tenant. */
         readonly rule: string;
-        /** The section of HAIP, the ARF or a specification of EUDI that demands the same; named to tenants with a profile alone. */
+        /** The section of HAIP, the ARF or a specification of EUDI with the same requirement; shown to tenants with a profile only. */
         readonly profileRule?: string;
       }
     | {
         readonly rule?: undefined;
-        /** The only rule that demands it, so that a tenant without a profile gets no warning. */
+        /** The only rule with this requirement, so that a tenant without a profile gets no warning. */
         readonly profileRule: string;
       }
   );
@@ -42,8 +42,8 @@ export type Finding = Omit<Warning, 'rule'> & { readonly refusedBy?: readonly Pr
 /** Receives findings of a write that do not follow from the stored document, such as those about a fetched trust list. */
 export type ReportFindings = (findings: readonly Finding[]) => void;
 
-/** @param profile of the tenant; null where it has none. @returns what it refuses, as faults of fields. */
-export function contradictions(findings: readonly Finding[], profile: Profile | null): FieldError[] {
+/** @param profile of the tenant; null without one. @returns violations of the profile as field errors. */
+export function profileViolations(findings: readonly Finding[], profile: Profile | null): FieldError[] {
   return findings
     .filter((finding) => isRejected(finding, profile))
     .map((finding) => ({
@@ -52,31 +52,30 @@ export function contradictions(findings: readonly Finding[], profile: Profile | 
     }));
 }
 
-/** Whether a write with this finding is rejected for a tenant with `profile`. */
 export function isRejected({ refusedBy = [] }: Finding, profile: Profile | null): boolean {
-  return refusedBy.some((rules) => holdsTo(profile, rules));
+  return refusedBy.some((rules) => includesProfile(profile, rules));
 }
 
-/** The rules behind a finding as a tenant with a profile reads them. */
+/** The rules of a finding for a tenant with a profile. */
 function rulesOf({ profileRule, rule }: Finding): string {
   return [profileRule, rule].filter((each) => each !== undefined).join(', ');
 }
 
-/** @throws Failure `invalid_input` that names each member and the rule that it contradicts. */
-export function assertWithin(profile: Profile | null, findings: readonly Finding[]): void {
-  const faults = contradictions(findings, profile);
+/** @throws Failure `invalid_input` with each property and the rule that it violates. */
+export function assertConformsToProfile(profile: Profile | null, findings: readonly Finding[]): void {
+  const faults = profileViolations(findings, profile);
   if (faults.length > 0) throw invalidFields(faults);
 }
 
-/** More are not told at once. */
+/** Limit of the problems that are reported at once. */
 const MAX_FAULTS = 50;
 
 /**
- * For a tenant that takes a profile on.
- * @param faults of all that it has configured, by the address of each.
- * @throws Failure `conflict` that names them.
+ * Validates all configurations of a tenant that adopts a profile.
+ * @param faults by the address of each configuration.
+ * @throws Failure `conflict` with these problems.
  */
-export function assertNothingContradicts(profile: Profile, faults: readonly FieldError[]): void {
+export function assertNoProfileViolations(profile: Profile, faults: readonly FieldError[]): void {
   if (faults.length === 0) return;
   throw new Failure('conflict', {
     message: `what the tenant has configured contradicts the profile ${profile}; change it first`,
@@ -85,9 +84,9 @@ export function assertNothingContradicts(profile: Profile, faults: readonly Fiel
 }
 
 /**
- * Warnings of a write. What the profile of the tenant rejects was rejected before. A tenant without a profile reads neither
- * expectations nor sections of HAIP, the ARF and the specifications of EUDI.
- * @param profile of the tenant; null where it has none.
+ * Warnings of a write; violations of the tenant's profile were rejected before. A tenant without a profile sees neither expectations nor
+ * sections of HAIP, the ARF and the specifications of EUDI.
+ * @param profile of the tenant; null without one.
  */
 export function warningsOf(findings: readonly Finding[], profile: Profile | null): Warning[] {
   return findings.flatMap((finding) => {

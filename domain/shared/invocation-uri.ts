@@ -6,12 +6,12 @@ import { isSchemeOfApp } from './redirect-address.ts';
 import { isUri, normalUri } from './uri.ts';
 import { isWebAddress } from './web-address.ts';
 
-/** Links that are longer make QR codes that cameras do not read from a screen. */
+/** Longer links need QR codes that cameras cannot read from a screen. */
 export const MAX_QR_LENGTH = 1_200;
 
-const FOREIGN = new RegExp(`^${FOREIGN_SCHEMES}:$`);
+const FOREIGN_SCHEME = new RegExp(`^${FOREIGN_SCHEMES}:$`);
 
-/** A scheme of wallets or the universal link of one; parameters are appended. */
+/** A wallet scheme or universal link; parameters are appended. */
 export const InvocationUri = z
   .string()
   .overwrite((text) => (text.endsWith('://') ? text : normalUri(text)))
@@ -21,14 +21,14 @@ export const InvocationUri = z
   })
   .refine((text) => {
     const [, scheme = ''] = /^([a-z][a-z0-9+.-]*:)/.exec(text) ?? [];
-    if (scheme !== 'https:') return !FOREIGN.test(scheme) && isUri(`${text.replace(/:\/\/$/, '://x')}`);
+    if (scheme !== 'https:') return !FOREIGN_SCHEME.test(scheme) && isUri(`${text.replace(/:\/\/$/, '://x')}`);
     return isUri(text) && isWebAddress(text);
   }, 'characters of a URI (RFC 3986), and no scheme of a browser, a program of the system or a protocol; schemes of wallets are openid4vp://, swiyu-verify:// or com.example.wallet://')
   .meta({ pattern: INVOCATION_PATTERN });
 
 /**
- * What starts the wallet, as a link on the same device or as a QR code (OpenID4VP 1.0 sections 5 and 5.10.1, OpenID4VCI 1.0 section 4.1).
- * @param base scheme of wallets, or the universal link of one.
+ * The link that opens the wallet on the same device or as a QR code (OpenID4VP 1.0 sections 5 and 5.10.1, OpenID4VCI 1.0 section 4.1).
+ * @param base scheme or universal link of a wallet.
  */
 export function invocationUri(base: string, parameters: JsonObject): string {
   const query = Object.entries(parameters).map(
@@ -37,7 +37,7 @@ export function invocationUri(base: string, parameters: JsonObject): string {
   return `${base}${base.includes('?') ? '&' : '?'}${query.join('&')}`;
 }
 
-/** A warning for a private scheme that is neither one of a known wallet nor a domain name in reverse (RFC 8252 section 7.1). */
+/** Warns about a private scheme that is neither one of a known wallet nor a domain name in reverse (RFC 8252 section 7.1). */
 export function findInvocationProblems(member: string, uri: string | null | undefined): Finding[] {
   const [, scheme = ''] = /^([a-z][a-z0-9+.-]*:)/.exec(uri ?? '') ?? [];
   if (scheme === '' || scheme === 'https:' || isSchemeOfApp(scheme)) return [];

@@ -1,23 +1,22 @@
 import { isJsonObject } from './json.ts';
-import { endOfString, followedByColon, isText, keepsNumbers, OpenObject } from './json-ambiguity.ts';
+import { endOfString, followedByColon, isValidText, keepsNumbers, ObjectScope } from './json-ambiguity.ts';
 
-/** Characters; what is longer is not read a second time to tell where it is wrong. */
-const READ_TWICE = 64 * 1024;
-/** What is longer than so many characters for each member that its sender may send mostly has too many of them. */
+/** Longer texts are not parsed a second time for a more precise message. */
+const MAX_REPARSED_LENGTH = 64 * 1024;
+/** A text with more characters per allowed property mostly has too many properties. */
 const MEMBER_LENGTH = 8;
-/** Characters of a name that are shown. */
+/** Limit of the characters of a name in messages. */
 const SHOWN_NAME = 32;
 
 type Fault = { readonly what: string; readonly at: number };
 
 /**
- * Why `parseJsonObject` does not take a text, as the rest of a sentence: `is not JSON (line 1, column 2)`. Names of
- * members are told, values never are. What is as long as only an attack is, for the members that its sender may send,
- * gets all reasons instead of its own: to find that one takes as long as to read the text.
- * @param maxMembers as it was for the parser; without them the sender is trusted, and a text of any length is looked at.
+ * The reason why `parseJsonObject` rejects a text, as the end of a sentence: `is not JSON (line 1, column 2)`. Property names are shown,
+ * values never. A text as long as an attack gets a list of all possible reasons, because finding the actual one takes as long as parsing.
+ * @param maxMembers limit that was passed to the parser; without it the sender is trusted, and texts of any length are analysed.
  */
 export function describeJsonProblem(text: string, maxMembers?: number, maxDepth = 32): string {
-  const longest = maxMembers === undefined ? Infinity : Math.min(READ_TWICE, maxMembers * MEMBER_LENGTH);
+  const longest = maxMembers === undefined ? Infinity : Math.min(MAX_REPARSED_LENGTH, maxMembers * MEMBER_LENGTH);
   if (text.length > longest) return beginsAsObject(text) ? anyOf(maxDepth, maxMembers) : NO_OBJECT;
   let value: unknown;
   try {
@@ -30,7 +29,7 @@ export function describeJsonProblem(text: string, maxMembers?: number, maxDepth 
   if (!isJsonObject(value)) return NO_OBJECT;
   const fault = findFirstProblem(text, maxDepth);
   if (fault !== undefined) return `${fault.what} (${placeOf(text, fault.at)})`;
-  // Nothing else is left, as long as the parser and this agree.
+  // This is the only remaining reason, as long as it agrees with the parser.
   return maxMembers === undefined ? anyOf(maxDepth) : `has more than ${maxMembers} members and entries`;
 }
 
@@ -48,48 +47,48 @@ function anyOf(maxDepth: number, maxMembers?: number): string {
   );
 }
 
-/** Walks valid JSON once, up to what the parser refuses first. */
+/** Scans valid JSON up to the first problem. */
 function findFirstProblem(text: string, maxDepth: number): Fault | undefined {
-  /** The names of each open object; a list has none. */
-  const open: (OpenObject | undefined)[] = [];
-  const mark = /["[\]{}]/g;
-  let between = 0;
-  while (mark.test(text)) {
-    const at = mark.lastIndex - 1;
-    const number = changedNumber(text, between, at);
+  /** The names of each open object; undefined for arrays. */
+  const open: (ObjectScope | undefined)[] = [];
+  const delimiter = /["[\]{}]/g;
+  let textStart = 0;
+  while (delimiter.test(text)) {
+    const offset = delimiter.lastIndex - 1;
+    const number = changedNumber(text, textStart, offset);
     if (number !== undefined) return number;
-    const char = text[at];
+    const char = text[offset];
     if (char === '{' || char === '[') {
-      if (open.length === maxDepth) return { what: `nests deeper than ${maxDepth} levels`, at };
-      open.push(char === '{' ? new OpenObject(open.at(-1)) : undefined);
+      if (open.length === maxDepth) return { what: `nests deeper than ${maxDepth} levels`, at: offset };
+      open.push(char === '{' ? new ObjectScope(open.at(-1)) : undefined);
     } else if (char === '}' || char === ']') open.pop();
     else {
-      const end = endOfString(text, at);
-      const what = findStringProblem(text, at, end, open.at(-1));
-      if (what !== undefined) return { what, at };
-      mark.lastIndex = end + 1;
+      const end = endOfString(text, offset);
+      const what = findStringProblem(text, offset, end, open.at(-1));
+      if (what !== undefined) return { what, at: offset };
+      delimiter.lastIndex = end + 1;
     }
-    between = mark.lastIndex;
+    textStart = delimiter.lastIndex;
   }
   return undefined;
 }
 
-function findStringProblem(text: string, start: number, end: number, names: OpenObject | undefined): string | undefined {
+function findStringProblem(text: string, start: number, end: number, names: ObjectScope | undefined): string | undefined {
   const raw = text.slice(start + 1, end);
   const string = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
   if (string.includes('\0')) return 'has NUL in a text';
-  if (!isText(string)) return 'has half a surrogate pair in a text, which is no character';
+  if (!isValidText(string)) return 'has half a surrogate pair in a text, which is no character';
   if (names === undefined || !followedByColon(text, end)) return undefined;
   if (!names.allows(string)) {
     const place = string === '__proto__' ? '' : ' in "constructor"';
-    return `has a member called ${shown(string)}${place}, which no document may have`;
+    return `has a member called ${printableName(string)}${place}, which no document may have`;
   }
-  if (names.has(string)) return `has the member ${shown(string)} twice in one object`;
+  if (names.has(string)) return `has the member ${printableName(string)} twice in one object`;
   names.add(string);
   return undefined;
 }
 
-/** @returns the first number between two places that is not kept. */
+/** @returns the first number between two offsets that would change. */
 function changedNumber(text: string, start: number, end: number): Fault | undefined {
   const part = text.slice(start, end);
   if (keepsNumbers(part)) return undefined;
@@ -99,13 +98,13 @@ function changedNumber(text: string, start: number, end: number): Fault | undefi
   return undefined;
 }
 
-/** Whoever reads a log or a terminal is shown no control character, nor one that turns the line around. */
-function shown(name: string): string {
+/** Escapes control characters and bidirectional overrides, because the name is printed in logs and terminals. */
+function printableName(name: string): string {
   const isLong = name.length > SHOWN_NAME;
-  // Half a pair at the cut is left out.
+  // A lone surrogate at the cut is removed.
   const part = isLong ? name.slice(0, SHOWN_NAME).replace(/[\ud800-\udbff]$/, '') : name;
   const escaped = JSON.stringify(part).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>
-    Array.from({ length: char.length }, (_, at) => escapeOf(char.charCodeAt(at))).join(''),
+    Array.from({ length: char.length }, (_, offset) => escapeOf(char.charCodeAt(offset))).join(''),
   );
   return isLong ? `${escaped}…` : escaped;
 }
@@ -114,8 +113,8 @@ function escapeOf(unit: number): string {
   return `\\u${unit.toString(16).padStart(4, '0')}`;
 }
 
-/** As the parser of the platform counts: from one, in UTF-16 units. */
-function placeOf(text: string, at: number): string {
-  const lines = text.slice(0, at).split(/\r\n|\r|\n/);
+/** Counts like the parser of the platform: from one, in UTF-16 units. */
+function placeOf(text: string, offset: number): string {
+  const lines = text.slice(0, offset).split(/\r\n|\r|\n/);
   return `line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1}`;
 }

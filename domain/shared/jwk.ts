@@ -4,13 +4,13 @@ import { valueOrUndefined } from './value-or-undefined.ts';
 
 /** The signature algorithms of the service (RFC 7518 section 3.1, RFC 8037 section 3.1). */
 export const SIGNING_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA'] as const;
-/** As they are published: Ed25519 has two names (RFC 9864 section 2.2), and wallets know one of them or the other. */
+/** Published names: Ed25519 has two names (RFC 9864 section 2.2), and wallets know one or the other. */
 export const PUBLISHED_ALGORITHMS = [...SIGNING_ALGORITHMS, 'Ed25519'] as const;
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
-/** Those that the European wallet agreed to (ECCG Agreed Cryptographic Mechanisms 2; ARF 3.0 OIA_03, WUA_04). */
+/** Algorithms agreed for the European wallet (ECCG Agreed Cryptographic Mechanisms 2; ARF 3.0 OIA_03, WUA_04). */
 export const AGREED_ALGORITHMS: readonly SigningAlgorithm[] = SIGNING_ALGORITHMS.filter((algorithm) => algorithm !== 'EdDSA');
 
-/** A public key (RFC 7517, RFC 8037). Private members never stand in this type. */
+/** A public key (RFC 7517, RFC 8037). It never has private properties. */
 export type PublicJwk = {
   readonly kty: 'EC' | 'OKP';
   readonly crv: string;
@@ -21,7 +21,7 @@ export type PublicJwk = {
   readonly alg?: string;
 };
 
-/** RFC 7638 section 3: SHA-256 over the required members in lexicographic order, base64url. */
+/** RFC 7638 section 3: SHA-256 over the required properties in lexicographic order, base64url. */
 export function thumbprint(key: PublicJwk): string {
   const members =
     key.kty === 'EC'
@@ -30,13 +30,13 @@ export function thumbprint(key: PublicJwk): string {
   return hash('sha256', members, 'base64url');
 }
 
-/** `bytes` of a coordinate, and of each half of a signature. Names and hashes are those of node:crypto, too. */
+/** `bytes` is the length of a coordinate, and of each half of a signature. Names and hashes are also those of node:crypto. */
 type Curve = {
   readonly name: string;
   readonly kty: PublicJwk['kty'];
   readonly hash: string | null;
   readonly bytes: number;
-  /** What stands before the point of a SubjectPublicKeyInfo (RFC 5480 section 2, RFC 8410 section 4). */
+  /** The bytes before the point in a SubjectPublicKeyInfo (RFC 5480 section 2, RFC 8410 section 4). */
   readonly spki: Buffer;
 };
 
@@ -58,7 +58,7 @@ export function curveOf(name: unknown): Curve | undefined {
   return Object.values(CURVES).find((curve) => curve.name === name);
 }
 
-/** The one algorithm a key may be used with, taken from the key and never from a header. */
+/** The algorithm of a key, determined by the key and never by a header. */
 export function algorithmOf(key: Pick<PublicJwk, 'crv'>): SigningAlgorithm | undefined {
   return SIGNING_ALGORITHMS.find((algorithm) => CURVES[algorithm].name === key.crv);
 }
@@ -66,10 +66,9 @@ export function algorithmOf(key: Pick<PublicJwk, 'crv'>): SigningAlgorithm | und
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const;
 
 /**
- * Reads a public signature key that somebody sent: an EC or OKP key of a curve we know, without any private
- * member. Keeps the members that make the key and drops the rest. `undefined` for anything else, also for coordinates
- * that do not have the length of their curve (RFC 7518 section 6.2.1.2, RFC 8037 section 2): one key has one spelling
- * and so one thumbprint. Whether the point is on the curve is told by what verifies with it, or by `isOnCurve`.
+ * Parses a received public signature key: an EC or OKP key of a supported curve, without private properties. Further properties are
+ * dropped. `undefined` for any other value, also for coordinates of a wrong length (RFC 7518 section 6.2.1.2, RFC 8037 section 2): each key
+ * has one spelling and one thumbprint. Verification, or `isOnCurve`, checks that the point is on the curve.
  */
 export function parsePublicJwk(value: unknown): PublicJwk | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
@@ -85,15 +84,15 @@ function isCoordinate(value: unknown, { bytes }: Curve): value is string {
   return typeof value === 'string' && decodeBase64url(value)?.length === bytes;
 }
 
-/** Whether a key is a point of its curve, for keys that verify nothing before they are used. */
+/** True if the point is on its curve; needed for keys that are stored before they verify anything. */
 export function isOnCurve(key: PublicJwk): boolean {
   return publicKeyOf(key) !== undefined;
 }
 
 /**
- * A key ready for use. Made of PEM, which is one string: for anything else node finds out what it is by exceptions, and takes
- * more than twice as long.
- * @returns undefined for what is no point of its curve: OpenSSL looks at the equation when it takes a key in.
+ * Imports a key. It is converted to PEM, because node detects the format of other inputs by exceptions, which takes more than twice as
+ * long.
+ * @returns undefined for a point that is not on its curve: OpenSSL checks the equation on import.
  */
 export function publicKeyOf({ kty, crv, x, y }: PublicJwk): KeyObject | undefined {
   const curve = curveOf(crv);

@@ -1,16 +1,16 @@
 import type { z } from 'zod';
 import { type FieldError, invalidFields } from './failure.ts';
 import type { Finding } from './finding.ts';
-import { membersOf, parseWritten, safeParseWritten } from './parse-written.ts';
+import { membersOf, parseInput, safeParseInput } from './parse-input.ts';
 import { updateOf } from './update-of.ts';
 import { valueOrUndefined } from './value-or-undefined.ts';
 
-/** How a document is validated after a change of some of its properties. */
+/** Rules for validating a document after a change of some properties. */
 export type ChangeRules<S extends z.ZodObject> = {
   readonly schema: S;
-  /** Faults between properties, which `schema` reports as well. */
+  /** Errors between properties, which `schema` reports as well. */
   crossFieldFaults(body: z.output<S>): readonly FieldError[];
-  /** Properties that one rule is about: a change of one of them is validated against the others. */
+  /** Groups of properties with a common rule: a change of one of them is validated against the others. */
   readonly related: readonly (readonly string[])[];
 };
 
@@ -23,40 +23,40 @@ export type Merged<Body> = {
 const UPDATES = new WeakMap<z.ZodObject, z.ZodType>();
 
 /**
- * Puts the properties of a change into a stored document; null resets one to its default. Only the change is validated: by the rules of its
- * own properties, and by the rules between them and others. A property that an earlier release accepted and that the
- * change does not contain is kept; `findOlderRuleProblems` warns about it.
+ * Merges a change into a stored document; null resets a property to its default. Only the change is validated: by the rules of its own
+ * properties, and by the rules between them and others. A property that an earlier release accepted and that the change does not contain is
+ * retained; `findOlderRuleProblems` warns about it.
  * @throws Failure `invalid_input`
  */
 export function mergeChange<S extends z.ZodObject>(
   { schema, crossFieldFaults, related }: ChangeRules<S>,
-  stored: object,
+  storedDocument: object,
   change: object,
 ): Merged<z.output<S>> {
   const update = UPDATES.get(schema) ?? updateOf(schema);
   UPDATES.set(schema, update);
-  const given = Object.entries(parseWritten(update, change) as object).filter(([, value]) => value !== undefined);
-  const changed = new Set(given.map(([name]) => name));
-  const before = withDefaults(schema, stored);
-  const body = withDefaults(schema, { ...before, ...Object.fromEntries(given) });
+  const changedEntries = Object.entries(parseInput(update, change) as object).filter(([, value]) => value !== undefined);
+  const changedNames = new Set(changedEntries.map(([name]) => name));
+  const previousDocument = withDefaults(schema, storedDocument);
+  const body = withDefaults(schema, { ...previousDocument, ...Object.fromEntries(changedEntries) });
   const isTouched = (property: string) =>
-    changed.has(property) || related.some((group) => group.includes(property) && group.some((name) => changed.has(name)));
-  const former = new Set(findProblems(crossFieldFaults, before)?.map(keyOf));
+    changedNames.has(property) || related.some((group) => group.includes(property) && group.some((name) => changedNames.has(name)));
+  const previousProblems = new Set(findProblems(crossFieldFaults, previousDocument)?.map(keyOf));
   const faults = findProblems(crossFieldFaults, body);
-  // A stored document of a shape that the rules cannot read is validated as a whole.
-  if (faults === undefined) return { body: parseWritten(schema, body), changed };
-  const blocking = faults.filter((fault) => isTouched(propertyOf(fault)) || !former.has(keyOf(fault)));
+  // A stored document that the rules cannot process is validated as a whole.
+  if (faults === undefined) return { body: parseInput(schema, body), changed: changedNames };
+  const blocking = faults.filter((fault) => isTouched(propertyOf(fault)) || !previousProblems.has(keyOf(fault)));
   if (blocking.length > 0) throw invalidFields(blocking);
-  return { body, changed };
+  return { body, changed: changedNames };
 }
 
-/** Faults of a stored document by the rules of this release. They are accepted as long as nobody writes the property. */
-export function findOlderRuleProblems(schema: z.ZodType, stored: object): Finding[] {
+/** Violations of the current rules by a stored document. They are accepted as long as the property is not written. */
+export function findOlderRuleProblems(schema: z.ZodType, storedDocument: object): Finding[] {
   const properties = membersOf(schema);
-  const written = Object.entries(stored).filter(([name]) => properties.includes(name));
-  const read = safeParseWritten(schema, Object.fromEntries(written));
-  if (!('errors' in read)) return [];
-  return read.errors.map(({ path, message }) => ({
+  const currentEntries = Object.entries(storedDocument).filter(([name]) => properties.includes(name));
+  const parsed = safeParseInput(schema, Object.fromEntries(currentEntries));
+  if (!('errors' in parsed)) return [];
+  return parsed.errors.map(({ path, message }) => ({
     rule: 'docs/upgrading.md, Stricter rules',
     member: path,
     concerns: 'the next write of this property',
@@ -76,7 +76,7 @@ function withDefaults<S extends z.ZodObject>(schema: S, document: object): z.out
   return Object.fromEntries(entries);
 }
 
-/** @returns undefined when the rules fail to read the document. */
+/** @returns undefined when the rules throw for the document. */
 function findProblems<Body>(crossFieldFaults: (body: Body) => readonly FieldError[], body: Body): readonly FieldError[] | undefined {
   return valueOrUndefined(() => crossFieldFaults(body));
 }

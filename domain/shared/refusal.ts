@@ -1,6 +1,6 @@
 /**
- * Why a presented credential is not accepted. The closed list is shared by the code, its tests and the
- * operator's report; the wallet never learns more than the protocol allows.
+ * Reasons for rejecting a presented credential. The closed list is shared by the code, its tests and the operator's report; the wallet
+ * never learns more than the protocol allows.
  */
 export const REFUSAL_REASONS = [
   'malformed',
@@ -78,7 +78,7 @@ export const REFUSAL_REASONS = [
 ] as const;
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
-/** Thrown while one presentation is checked; the caller discards that presentation and goes on. */
+/** Thrown during the check of a presentation; the caller discards that presentation and continues. */
 export class Refusal extends Error {
   readonly reason: RefusalReason;
 
@@ -90,10 +90,7 @@ export class Refusal extends Error {
   }
 }
 
-/**
- * The presentation answers another request, whatever else is wrong with it: nothing of the whole response may be used
- * (OpenID4VP 1.0 sections 14.1 and 14.2.2).
- */
+/** The presentation belongs to another request: nothing of the whole response may be used (OpenID4VP 1.0 sections 14.1 and 14.2.2). */
 export class NonceRefusal extends Refusal {
   constructor(reason: RefusalReason, detail = 'nonce') {
     super(reason, detail);

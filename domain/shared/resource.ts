@@ -4,73 +4,69 @@ import type { JsonObject } from './json.ts';
 import type { SecretMember } from './secrets.ts';
 
 /**
- * One kind of resource, described once. The audit log, edit tags, what may be sent back to be written, import and export
- * come from this; `domain/resources.ts` lists all kinds.
+ * Description of one kind of resource. Audit log, edit tags, read-only properties, import and export are derived from it;
+ * `domain/resources.ts` lists all kinds.
  */
 export type Resource<Stored> = {
   readonly kind: string;
-  /** The repository of a tenant that holds it. */
   readonly repository: string;
-  /** A document: kept as a whole, sealed, under its id, in a table named after its kind. */
+  /** A document is stored as a whole, sealed, under its id, in a table named after its kind. */
   readonly isDocument?: true;
-  /** Of a document: the revision of its tenant that a write raises. */
+  /** The tenant's revision that a write of the document increments. */
   readonly revision?: string;
   /**
-   * Members whose values stand in the audit log. Of all others it tells the names: free text and addresses can hold what
-   * nobody should read there, and a hash of a short value gives the value away. Absent: the log knows no such kind.
+   * Properties whose values are written to the audit log. Of all others only names are logged: free text and addresses may be sensitive,
+   * and a hash of a short value reveals it. Absent: the kind is not audited.
    */
-  readonly shown?: readonly string[];
-  /** Members of which it tells something made of their values: of certificates the fingerprints. */
-  readonly toldAs?: Readonly<Record<string, (value: never) => unknown>>;
-  /** Members that the log passes over: they say nothing, or what the entry says anyway. */
-  readonly silent?: readonly string[];
-  /** What became of it, where that has another name. */
+  readonly auditedValues?: readonly string[];
+  /** Properties that are logged in a derived form: certificates as fingerprints. */
+  readonly auditedAs?: Readonly<Record<string, (value: never) => unknown>>;
+  /** Properties that are not logged, because they carry no information. */
+  readonly unaudited?: readonly string[];
+  /** The action in the audit log, if it is not `changed`. */
   readonly actionOf?: (before: Stored, after: Stored, changed: readonly string[]) => ChangeAction;
   /**
-   * The part that administrators edit: an edit tag covers it. What changes by itself, such as a counter or a signature,
-   * is left out. Absent: nobody edits it.
+   * The part that administrators edit, which the edit tag covers. Values that change automatically, such as counters or signatures, are
+   * excluded. Absent: the kind is not edited.
    */
-  readonly edited?: (stored: Stored) => unknown;
-  /** How it stands where nothing is stored: what readers are shown then, and go out from. */
+  readonly editablePart?: (stored: Stored) => unknown;
+  /** The value that readers get while nothing is stored, and that edits start from. */
   readonly unset?: Stored;
-  /**
-   * Members of answers, dotted, that cannot be written and that the service changes by itself, or others change elsewhere:
-   * those who send back what they read may have read another value.
-   */
-  readonly changing?: readonly string[];
-  /** Lists of answers whose entries come and go by themselves, by the member that tells the entries apart. */
+  /** Dotted properties of responses that are read-only and may change between a read and a write. */
+  readonly volatileProperties?: readonly string[];
+  /** Arrays of responses whose entries change automatically, with the property that identifies an entry. */
   readonly entries?: Readonly<Record<string, string>>;
-  /** Members, dotted, that no answer shows: `resourceRoutes` hides them. */
+  /** Dotted properties that are hidden in responses by `resourceRoutes`. */
   readonly secrets?: Readonly<Record<string, SecretMember>>;
-  /** What is allowed and somebody will refuse, or a profile does. Absent: nothing is known that could be. */
+  /** Warnings about valid values. Absent: there are none. */
   readonly findings?: (stored: Stored, profile: Profile | null) => readonly Finding[];
-  /** How it is described in a folder of configuration files. Absent: it is no configuration. */
+  /** Representation in a folder of configuration files. Absent: the kind is no configuration. */
   readonly file?: DescribedByFile<Stored>;
 };
 
-/** When a document was made, and written last. */
+/** Creation and last update of a document. */
 export type Timed = { readonly createdAt: Date; readonly updatedAt: Date };
 
 export type ChangeAction = 'changed' | 'rotated' | 'renewed';
 
 type DescribedByFile<Stored> = {
-  /** Path within the folder of the tenant, without an ending; `*` stands for the name of the file. */
+  /** Path within the tenant's folder without an extension; `*` stands for the file name. */
   readonly path: string;
-  /** The member that names it, which the name of the file does otherwise. Absent for what a tenant has one of. */
+  /** The id property, which the file name provides. Absent for a singleton. */
   readonly id?: 'id' | 'clientId';
-  /** Its members, in the order in which they are written. */
+  /** Its properties, in the order of export. */
   readonly body: z.ZodObject;
-  /** Another form, which a document has that has this member. */
+  /** Another schema, for documents with this property. */
   readonly alternative?: { readonly member: string; readonly body: z.ZodObject };
-  /** Kinds that it names: they are imported before it. */
+  /** Kinds that it refers to: they are imported first. */
   readonly refersTo: readonly string[];
-  /** Mends members that came out of a variable, which holds nothing but text. */
+  /** Converts properties that came from a variable, which is always text. */
   readonly read?: (value: JsonObject) => JsonObject;
-  /** What is stored, as a document. Times and members without a value do not count. */
+  /** Converts the stored value to a document. Times and properties without a value are omitted. */
   readonly write: (stored: Stored, all: readonly Stored[]) => object;
 };
 
-/** Describes a kind; the type remembers what is stored of it. */
+/** Declares a kind; the type parameter is the stored type. */
 export function resource<Stored>() {
   return <const Description extends Resource<Stored>>(description: Description): Description & { readonly stored?: Stored } => description;
 }

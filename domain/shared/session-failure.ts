@@ -1,4 +1,4 @@
-/** What a wallet may answer in place of a presentation (OpenID4VP 1.0 section 8.5, RFC 6749 section 4.1.2.1). */
+/** Errors that a wallet may send in place of a presentation (OpenID4VP 1.0 section 8.5, RFC 6749 section 4.1.2.1). */
 const WALLET_ERRORS = [
   'access_denied',
   'invalid_client',
@@ -14,13 +14,10 @@ const WALLET_ERRORS = [
   'wallet_unavailable',
 ] as const;
 
-/** Any error of a wallet that no specification names. */
+/** Replaces unspecified errors of wallets. */
 const OTHER_WALLET_ERROR = 'wallet_error';
 
-/**
- * Why a session failed, as operators and programs see it: the closed list that the API document publishes and
- * `docs/troubleshooting.md` explains.
- */
+/** Reasons for the failure of a session: the closed list that the API document publishes and `docs/troubleshooting.md` explains. */
 export const SESSION_FAILURE_CODES = [
   // issuance
   'code_replayed',
@@ -38,7 +35,7 @@ export const SESSION_FAILURE_CODES = [
   // both
   'cancelled',
   'internal_error',
-  // what the wallet said
+  // errors of wallets
   ...WALLET_ERRORS,
   OTHER_WALLET_ERROR,
 ] as const;
@@ -46,19 +43,19 @@ export type SessionFailureCode = (typeof SESSION_FAILURE_CODES)[number];
 
 export type SessionFailure = {
   readonly code: SessionFailureCode;
-  /** For the operator: names and numbers, never a claim's value. */
+  /** Names and numbers for the operator, never a claim's value. */
   readonly message: string;
 };
 
-/** The error of a wallet as one of the list; one that it does not have stands in the message. */
+/** Maps a wallet's error to the list; an unlisted code becomes part of the message. */
 export function walletFailure(code: string | undefined, message: string): SessionFailure {
-  const known = WALLET_ERRORS.find((name) => name === code);
-  if (known !== undefined) return { code: known, message };
+  const listedCode = WALLET_ERRORS.find((name) => name === code);
+  if (listedCode !== undefined) return { code: listedCode, message };
   return { code: OTHER_WALLET_ERROR, message: code === undefined ? message : `${code}: ${message}` };
 }
 
-/** What an earlier release stored may have the wallet's own word for its code. */
+/** Maps a stored failure to the list, because an earlier release stored the wallet's code unchanged. */
 export function listedFailure({ code, message }: { readonly code: string; readonly message: string }) {
-  const known = SESSION_FAILURE_CODES.find((name) => name === code);
-  return known === undefined ? walletFailure(code, message) : { code: known, message };
+  const listedCode = SESSION_FAILURE_CODES.find((name) => name === code);
+  return listedCode === undefined ? walletFailure(code, message) : { code: listedCode, message };
 }

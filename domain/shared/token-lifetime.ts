@@ -1,2 +1,2 @@
-/** Seconds; no tenant can have the access tokens of wallets live longer. */
+/** Limit for the lifetime of wallet access tokens. */
 export const LONGEST_LIFETIME_SECONDS = 86_400;

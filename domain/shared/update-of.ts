@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { written } from './written.ts';
+import { strictInput } from './input-object.ts';
 
 type Plain<S> =
   S extends z.ZodOptional<infer Inner>
@@ -17,15 +17,15 @@ type UpdateOf<Shape> = {
 };
 
 /**
- * What a change of a document may have: each of its members, and null to reset one that it can do without. No default
- * counts, since what is left out stays.
+ * The schema of a partial update: each property is optional, and null resets an optional one. Defaults do not apply, because omitted
+ * properties are retained.
  */
 export function updateOf<Shape extends z.ZodRawShape>({ shape }: z.ZodObject<Shape>) {
   const members = Object.entries(shape).map(([name, schema]) => {
     const isOptional = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault;
     return [name, isOptional ? plain(schema).nullish() : (schema as z.ZodType).optional()];
   });
-  return written(Object.fromEntries(members) as UpdateOf<Shape>);
+  return strictInput(Object.fromEntries(members) as UpdateOf<Shape>);
 }
 
 function plain(schema: z.core.$ZodType): z.ZodType {

@@ -1,4 +1,4 @@
-/** The result of `read`; undefined when it throws, as parsers do for an input that is not theirs. */
+/** The result of `read`; undefined when it throws, as parsers do for invalid input. */
 export function valueOrUndefined<T>(read: () => T): T | undefined {
   try {
     return read();

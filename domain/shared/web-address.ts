@@ -10,7 +10,7 @@ import {
 } from './address-patterns.ts';
 import { isUri, isUriReference, normalUri } from './uri.ts';
 
-/** @returns an http or https address without credentials; undefined for everything else. */
+/** @returns an http or https address without credentials; otherwise undefined. */
 export function parseWebAddress(text: string): URL | undefined {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined;
@@ -22,7 +22,7 @@ export const isWebAddress = (text: string) => parseWebAddress(text) !== undefine
 const CHARACTERS = 'characters of a URI (RFC 3986); write others as %7C and the like';
 const isWebUri = (text: string) => isUri(text) && isWebAddress(text);
 
-/** Stored in the form in which it is sent: characters that a URI cannot contain are encoded. */
+/** Stored as sent: characters that are invalid in a URI are encoded. */
 export const WebAddress = z
   .string()
   .overwrite(normalUri)
@@ -32,7 +32,7 @@ export const WebAddress = z
 
 const CONTACTS = ['https:', 'http:', 'mailto:', 'tel:'];
 
-/** Where somebody can be reached: a page, a mail address or a telephone. */
+/** A contact address: a page, an email address or a telephone number. */
 export const ContactUri = z
   .string()
   .overwrite(normalUri)
@@ -44,8 +44,8 @@ export const ContactUri = z
   .meta({ pattern: CONTACT_PATTERN });
 
 /**
- * Of an authorization server: as tokens and metadata name it, character by character (RFC 8414 section 2). Only what is no URI
- * is encoded; compare with `isSameIssuer`.
+ * Issuer of an authorization server, exactly as in tokens and metadata (RFC 8414 section 2). Only invalid characters are encoded; compare
+ * with `isSameIssuer`.
  */
 export const IssuerAddress = z
   .string()
@@ -55,19 +55,19 @@ export const IssuerAddress = z
   .refine((text) => !/[?#]/.test(text), 'an issuer has neither query nor fragment')
   .meta({ pattern: ISSUER_PATTERN });
 
-/** Whether a name that an authorization server gives itself is the configured one; both may be written in other scripts. */
-export function isSameIssuer(one: string, other: string): boolean {
-  return normalUri(one) === normalUri(other);
+/** Compares an issuer in a token or metadata with the configured one; both may be written in other scripts. */
+export function isSameIssuer(issuer: string, otherIssuer: string): boolean {
+  return normalUri(issuer) === normalUri(otherIssuer);
 }
 
 const MAX_IMAGE_LENGTH = 100_000;
-/** RFC 2397, of images that every browser shows without running or loading anything. */
+/** RFC 2397, for image types that browsers display without executing or loading anything. */
 const IMAGE_DATA =
   /^data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml)(?:;charset=utf-8)?(?:;base64,[A-Za-z0-9+/]+={0,2}|,(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-F]{2})+)$/i;
 
 const isImageUri = (text: string) => IMAGE_DATA.test(text) || isWebUri(text);
 
-/** Of a logo or a background that wallets and browsers show (OpenID4VCI 1.0 section 12.2.4: also a data URI). */
+/** A logo or background for wallets and browsers (OpenID4VCI 1.0 section 12.2.4 permits data URIs). */
 export const ImageUri = z
   .string()
   .overwrite((text) => (/^\s*https?:/i.test(text) ? normalUri(text) : text))
@@ -78,7 +78,7 @@ export const ImageUri = z
 
 const HARMFUL = new RegExp(`^(?:${HARMFUL_SCHEMES.join('|')}):`, 'i');
 
-/** Any absolute URI, such as the name of a type, that does nothing where a program makes a link of it. */
+/** Any absolute URI, such as the name of a type, that is harmless as a link. */
 export const HarmlessUri = z
   .string()
   .overwrite(normalUri)
@@ -93,8 +93,8 @@ export const HarmlessUri = z
 const VISIBLE = /^[^\u0000-\u001f\u007f]*\S[^\u0000-\u001f\u007f]*$/;
 
 /**
- * Name of a credential type, stored as it is written since names are compared letter by letter. With a colon it is a URI
- * (RFC 7519 section 2, StringOrURI), and none that runs or opens something.
+ * Name of a credential type, stored unchanged because names are compared exactly. With a colon it must be a URI (RFC 7519 section 2,
+ * StringOrURI) with a harmless scheme.
  */
 export const NameUri = z
   .string()

@@ -1,4 +1,4 @@
-/** An address as people may see it who did not write it: a query may carry a secret of the operator's. */
+/** An address without its query, which may contain a secret of the operator. */
 export function withoutQuery(uri: string): string {
   if (!URL.canParse(uri)) return 'something that is no address';
   const { origin, pathname } = new URL(uri);

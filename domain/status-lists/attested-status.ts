@@ -2,26 +2,26 @@ import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { Refusal } from '../shared/refusal.ts';
 import { parseStatusReference, type StatusReference } from './reference.ts';
 
-/** An entry of a wallet provider's status list that an attestation names. */
+/** A status list entry of a wallet provider that an attestation references. */
 export type AttestedStatus = {
-  /** The member that names it, for an operator. */
+  /** The property with the reference, for messages to the operator. */
   readonly place: string;
   readonly reference: StatusReference;
-  /** Seconds since 1970: until then the provider keeps the entry; absent where nothing says so. */
+  /** End of the entry's maintenance in seconds since 1970; absent if the provider states none. */
   readonly keptUntil?: number;
 };
 
 /**
- * Members in which European wallet providers say how the wallet, or where its keys live, stands (TS3 1.5 sections 2.3.1
- * and 2.3.2). Which of them stands in which attestation does not matter: what is named is looked at.
+ * Properties in which European wallet providers reference the status of the wallet or of its key storage (TS3 1.5 sections 2.3.1 and
+ * 2.3.2). All that are present are checked, independent of the kind of attestation.
  */
 const MAINTAINED = ['client_status', 'key_storage_status'] as const;
 
 /**
- * The status entries that a wallet or key attestation names: `status` (OpenID4VCI 1.0 appendices D.1 and E),
- * `client_status.status` and `key_storage_status.status`.
- * @returns none for an attestation that cannot be revoked.
- * @throws Refusal `status_invalid` for one that is named in a way nobody can check, or that is kept no longer.
+ * The status references of a wallet or key attestation: `status` (OpenID4VCI 1.0 appendices D.1 and E), `client_status.status` and
+ * `key_storage_status.status`.
+ * @returns an empty list for an attestation that cannot be revoked.
+ * @throws Refusal `status_invalid` for an unsupported reference, or one whose maintenance has ended.
  */
 export function parseAttestedStatuses(payload: JsonObject, now: Date): readonly AttestedStatus[] {
   const plain = within('status', () => parseStatusReference(payload));
@@ -40,12 +40,12 @@ function parseMaintained(place: string, value: Json, now: Date): AttestedStatus 
   if (exp === undefined) return { place, reference };
   // RFC 7519 section 2, NumericDate
   if (typeof exp !== 'number' || !Number.isFinite(exp)) throw new Refusal('status_invalid', 'exp is no time');
-  // TS3 1.5 section 2.4.1: from then on the entry says nothing.
+  // TS3 1.5 section 2.4.1: the entry has no meaning afterwards.
   if (exp * 1000 <= now.getTime()) throw new Refusal('status_invalid', 'exp has passed');
   return { place, reference, keptUntil: exp };
 }
 
-/** Names the member in the reason. */
+/** Adds the property to the reason. */
 function within<T>(place: string, read: () => T): T {
   try {
     return read();

@@ -16,7 +16,7 @@ export function roundCapacity(bits: EntryBits, capacity: number): number {
   return Math.ceil(capacity / perByte) * perByte;
 }
 
-/** Why a list of this shape cannot hold `status` at `index`; a 1-bit list, for one, cannot suspend. */
+/** The reason why a list of this shape cannot store `status` at `index`; for example, a 1-bit list has no suspension. */
 export function findEntryProblem(bits: EntryBits, capacity: number, entry: StatusEntry): EntryFault | undefined {
   const { index, status } = entry;
   if (!Number.isSafeInteger(index) || index < 0 || index >= capacity) return 'index_out_of_range';
@@ -25,13 +25,13 @@ export function findEntryProblem(bits: EntryBits, capacity: number, entry: Statu
 }
 
 /**
- * The byte array of a list in which only `entries` are not 0 (Token Status List section 4.1). Later entries of one index win.
+ * The byte array of a list in which only `entries` are not 0 (Token Status List section 4.1). The last entry of an index wins.
  * @throws RangeError
  */
 export function packEntries(bits: EntryBits, capacity: number, entries: Iterable<StatusEntry>): Buffer {
   const bytes = Buffer.alloc(Math.ceil((capacity * bits) / 8));
   for (const entry of entries) {
-    // The array may end in padding that is no entry, so the capacity decides and not the length.
+    // The array may end with padding, so the capacity decides, not the length.
     const fault = findEntryProblem(bits, capacity, entry);
     if (fault !== undefined) throw new RangeError(fault);
     writeStatus(bytes, bits, entry.index, entry.status);
@@ -47,20 +47,20 @@ export function capacityOf(bytes: Uint8Array, bits: EntryBits): number {
 export function readStatus(bytes: Uint8Array, bits: EntryBits, index: number): number {
   const fault = findEntryProblem(bits, capacityOf(bytes, bits), { index, status: 0 });
   if (fault !== undefined) throw new RangeError(fault);
-  const { at, shift } = place(bits, index);
-  return ((bytes[at] ?? 0) >> shift) & mask(bits);
+  const { at: byteIndex, shift } = bitPosition(bits, index);
+  return ((bytes[byteIndex] ?? 0) >> shift) & mask(bits);
 }
 
-/** Replaces the whole entry in place. @throws RangeError */
+/** Replaces an entry in place. @throws RangeError */
 export function writeStatus(bytes: Uint8Array, bits: EntryBits, index: number, status: number): void {
   const fault = findEntryProblem(bits, capacityOf(bytes, bits), { index, status });
   if (fault !== undefined) throw new RangeError(fault);
-  const { at, shift } = place(bits, index);
-  bytes[at] = ((bytes[at] ?? 0) & ~(mask(bits) << shift)) | (status << shift);
+  const { at: byteIndex, shift } = bitPosition(bits, index);
+  bytes[byteIndex] = ((bytes[byteIndex] ?? 0) & ~(mask(bits) << shift)) | (status << shift);
 }
 
-/** Token Status List section 4.1: the first entry stands in the least significant bits of its byte. */
-function place(bits: EntryBits, index: number): { at: number; shift: number } {
+/** Token Status List section 4.1: the first entry is in the least significant bits of its byte. */
+function bitPosition(bits: EntryBits, index: number): { at: number; shift: number } {
   const perByte = 8 / bits;
   return { at: Math.floor(index / perByte), shift: (index % perByte) * bits };
 }

@@ -3,11 +3,11 @@ import { decodeBase64url } from '../shared/base64url.ts';
 import { Refusal } from '../shared/refusal.ts';
 import { isEntryBits } from './bits.ts';
 
-/** Sixteen million entries of eight bits; a longer list is an attack on memory. */
+/** Sixteen million entries of eight bits; a longer list could exhaust the memory. */
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
 /**
- * The byte array behind the members `lst` and `bits` of somebody's list.
+ * Decodes the properties `lst` and `bits` of an external list.
  * @throws Refusal `status_invalid`
  */
 export function decompressList(lst: unknown, bits: unknown): Buffer {
@@ -21,7 +21,7 @@ export function decompressList(lst: unknown, bits: unknown): Buffer {
   return bytes;
 }
 
-/** zlib itself demands header, complete stream and Adler-32 (RFC 1950 section 2.3). */
+/** zlib checks header, complete stream and Adler-32 (RFC 1950 section 2.3). */
 function inflate(compressed: Buffer): Buffer {
   try {
     return inflateSync(compressed, { maxOutputLength: MAX_LIST_BYTES });

@@ -1,46 +1,45 @@
-type Rest = { first: number; end: number };
+type CounterRange = { start: number; end: number };
 
-/** Counters of one list that a process has taken and not given to anybody: disjoint rests, in order. */
+/** Counters of one list that a process has leased and not assigned: disjoint ranges in ascending order. */
 export class CounterReserve {
   readonly #limit: number;
-  #rests: Rest[] = [];
+  #ranges: CounterRange[] = [];
 
-  /** @param limit rests that are kept; beyond that the shortest is forgotten, which wastes its counters. */
+  /** @param limit of ranges; above it the shortest range is dropped, which wastes its counters. */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** @returns the first of `count` counters in a row, which are nobody else's from then on; undefined without so many. */
+  /** @returns the first of `count` consecutive counters, which are assigned to the caller; undefined without a range of this length. */
   take(count: number): number | undefined {
-    const index = this.#rests.findIndex(({ first, end }) => end - first >= count);
-    const rest = this.#rests[index];
-    if (rest === undefined) return undefined;
-    const { first } = rest;
-    rest.first += count;
-    if (rest.first === rest.end) this.#rests.splice(index, 1);
-    return first;
+    const index = this.#ranges.findIndex(({ start, end }) => end - start >= count);
+    const range = this.#ranges[index];
+    if (range === undefined) return undefined;
+    const { start: firstCounter } = range;
+    range.start += count;
+    if (range.start === range.end) this.#ranges.splice(index, 1);
+    return firstCounter;
   }
 
-  /** How many of the counters below `end` are kept. */
   countBelow(end: number): number {
-    return this.#rests.reduce((count, rest) => count + Math.max(0, Math.min(rest.end, end) - rest.first), 0);
+    return this.#ranges.reduce((count, range) => count + Math.max(0, Math.min(range.end, end) - range.start), 0);
   }
 
-  /** Keeps the counters from `first` up to and without `end`; neighbours become one. */
-  add(first: number, end: number): void {
-    if (first >= end) return;
-    const merged: Rest[] = [];
-    for (const rest of [...this.#rests, { first, end }].sort((a, b) => a.first - b.first)) {
-      const last = merged.at(-1);
-      // Two credentials would share an entry.
-      if (last !== undefined && last.end > rest.first) throw new Error('counters are kept already');
-      if (last !== undefined && last.end === rest.first) last.end = rest.end;
-      else merged.push(rest);
+  /** Adds the counters from `firstCounter` to `end` (exclusive); adjacent ranges are merged. */
+  add(firstCounter: number, end: number): void {
+    if (firstCounter >= end) return;
+    const merged: CounterRange[] = [];
+    for (const range of [...this.#ranges, { start: firstCounter, end }].sort((a, b) => a.start - b.start)) {
+      const lastRange = merged.at(-1);
+      // Otherwise two credentials would share an entry.
+      if (lastRange !== undefined && lastRange.end > range.start) throw new Error('counters are kept already');
+      if (lastRange !== undefined && lastRange.end === range.start) lastRange.end = range.end;
+      else merged.push(range);
     }
     if (merged.length > this.#limit) {
-      const lengths = merged.map((rest) => rest.end - rest.first);
+      const lengths = merged.map((range) => range.end - range.start);
       merged.splice(lengths.indexOf(Math.min(...lengths)), 1);
     }
-    this.#rests = merged;
+    this.#ranges = merged;
   }
 }

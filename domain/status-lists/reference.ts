@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../shared/json.ts';
 import { Refusal, type RefusalReason } from '../shared/refusal.ts';
 import { capacityOf, type EntryBits, readStatus } from './bits.ts';
 
-/** Where a credential's status stands (Token Status List section 6). */
+/** Reference to the status of a credential (Token Status List section 6). */
 export type StatusReference = { readonly idx: number; readonly uri: string };
 
 export type StatusVerdict = 'valid' | Extract<RefusalReason, 'status_revoked' | 'status_suspended' | 'status_unknown'>;
@@ -14,9 +14,9 @@ const VERDICT_OF_STATUS: ReadonlyMap<number, StatusVerdict> = new Map([
 ]);
 
 /**
- * Reads the `status` member of a credential; other mechanisms beside `status_list` are ignored.
+ * Parses the `status` claim of a credential; other mechanisms beside `status_list` are ignored.
  * @returns undefined for a credential without one.
- * @throws Refusal `status_invalid`, also for a mechanism that cannot be asked.
+ * @throws Refusal `status_invalid`, also for an unsupported mechanism.
  */
 export function parseStatusReference({ status }: JsonObject): StatusReference | undefined {
   if (status === undefined) return undefined;
@@ -32,15 +32,12 @@ export function parseStatusReference({ status }: JsonObject): StatusReference | 
 
 /** The entry of an inflated list. @throws Refusal `status_invalid` when the list is too short. */
 export function statusAt(bytes: Uint8Array, bits: EntryBits, index: number): number {
-  // Token Status List section 8.3: an index outside the list says nothing about the status.
+  // Token Status List section 8.3: an index outside the list is invalid.
   if (index >= capacityOf(bytes, bits)) throw new Refusal('status_invalid', 'idx is outside the list');
   return readStatus(bytes, bits, index);
 }
 
-/**
- * Token Status List section 7. The entry is one value and not a set of flags; what an application alone could
- * interpret, and what is reserved, is unknown.
- */
+/** Token Status List section 7. The entry is one value, not a set of flags; application-specific and reserved values are unknown. */
 export function verdictOf(status: number): StatusVerdict {
   return VERDICT_OF_STATUS.get(status) ?? 'status_unknown';
 }

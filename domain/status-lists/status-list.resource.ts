@@ -4,7 +4,7 @@ import type { StatusList } from './status-list.ts';
 export const statusListResource = resource<StatusList>()({
   kind: 'status-list',
   repository: 'statusLists',
-  shown: ['keyChainId', 'bits', 'capacity', 'ttlSeconds', 'immediateUpdate', 'enableAggregation'],
-  edited: ({ id, credentialConfigurationId, keyChainId }: StatusList) => [id, credentialConfigurationId, keyChainId],
-  changing: ['usedEntries', 'availableEntries', 'expiresAt'],
+  auditedValues: ['keyChainId', 'bits', 'capacity', 'ttlSeconds', 'immediateUpdate', 'enableAggregation'],
+  editablePart: ({ id, credentialConfigurationId, keyChainId }: StatusList) => [id, credentialConfigurationId, keyChainId],
+  volatileProperties: ['usedEntries', 'availableEntries', 'expiresAt'],
 });

@@ -18,18 +18,18 @@ import type { StatusListClaims } from './token.ts';
 
 export const STATUS_LIST_CWT_TYPE = 'application/statuslist+cwt';
 
-/** As much as is fetched of the other form. */
+/** Equals the limit for the JWT form. */
 const MAX_BYTES = 2 * 1024 * 1024;
 const COSE_SIGN1 = 18;
 
-/** A Status List Token in CWT form (Token Status List section 5.2), taken apart. Nothing is verified yet. */
-export type OpenedStatusListCwt = {
+/** A parsed Status List Token in CWT form (Token Status List section 5.2). Nothing is verified yet. */
+export type ParsedStatusListCwt = {
   readonly algorithm: SigningAlgorithm;
   /** DER in standard base64, leaf first; absent when the token carries none. */
   readonly chain?: readonly string[];
   readonly toVerify: Buffer;
   readonly signature: Buffer;
-  /** The claims under the names they have in a JWT, `lst` as base64url: what `parseStatusListClaims` reads. */
+  /** The claims by their names in a JWT, `lst` as base64url: the input of `parseStatusListClaims`. */
   readonly payload: JsonObject;
 };
 
@@ -40,37 +40,37 @@ const CLAIMS: readonly (readonly [number, 'sub' | 'iat' | 'exp' | 'ttl'])[] = [
   [4, 'exp'],
   [65534, 'ttl'],
 ];
-/** Claims of others that say when and to whom a token speaks (RFC 8392 section 3.1). */
+/** Claims that restrict the validity of a token (RFC 8392 section 3.1). */
 const LIMITS: readonly (readonly [number, 'aud' | 'nbf'])[] = [
   [3, 'aud'],
   [5, 'nbf'],
 ];
 const STATUS_LIST = 65533;
 
-/** @throws Refusal `status_invalid` for anything but a typed COSE_Sign1, tagged or not, with a supported algorithm. */
-export function parseStatusListCwt(bytes: Uint8Array): OpenedStatusListCwt {
+/** @throws Refusal `status_invalid` unless it is a typed COSE_Sign1, tagged or not, with a supported algorithm. */
+export function parseStatusListCwt(bytes: Uint8Array): ParsedStatusListCwt {
   try {
-    return open(bytes);
+    return parseToken(bytes);
   } catch (error) {
     if (error instanceof Refusal) throw new Refusal('status_invalid', error.message);
     throw error;
   }
 }
 
-function open(bytes: Uint8Array): OpenedStatusListCwt {
+function parseToken(bytes: Uint8Array): ParsedStatusListCwt {
   const token = decodeCbor(bytes, { bytes: MAX_BYTES });
-  // Draft 14 of Token Status List, which HAIP 1.0 references, shows the token without a tag, later drafts with tag 18. A MAC
-  // without its tag has three parts of the same types, and fails at the signature.
+  // Draft 14 of Token Status List, which HAIP 1.0 references, shows the token without a tag, later drafts with tag 18. An untagged MAC has
+  // parts of the same types, and fails at the signature.
   if (token instanceof Tagged && token.tag !== COSE_SIGN1) throw invalid('not a COSE_Sign1');
   const signed = parseCoseSign1(token);
   const { protectedHeader, protectedBytes, unprotectedHeader, payload, signature } = signed;
-  // Token Status List section 5.2: the type is explicit, and protected.
+  // Token Status List section 5.2: the type is explicit and protected.
   if (protectedHeader.get(HEADER.type) !== STATUS_LIST_CWT_TYPE) throw invalid('typ');
   const algorithm = parseCoseAlgorithm(signed, SIGNING_ALGORITHMS, 'status_invalid');
   if (payload === undefined) throw invalid('payload');
   const claims = decodeCbor(payload, { bytes: MAX_BYTES });
   if (!isMap(claims)) throw invalid('payload');
-  // RFC 9360 section 2: either header may carry it.
+  // RFC 9360 section 2: either header may contain it.
   const chain = parseX5chain(protectedHeader) ?? parseX5chain(unprotectedHeader);
   return {
     algorithm,
@@ -101,7 +101,7 @@ export type StatusListCwtToBuild = {
   readonly chain: readonly string[];
 };
 
-/** @returns the bytes to sign, and what makes a token of the raw signature (Token Status List section 5.2). */
+/** @returns the bytes to sign, and a function that builds the token from the raw signature (Token Status List section 5.2). */
 export function prepareStatusListCwt({ claims, algorithm, chain }: StatusListCwtToBuild) {
   const { bits, lst, aggregation_uri } = claims.status_list;
   const list = new Map<string, Cbor>([

@@ -8,7 +8,7 @@ import { type EntryBits, isEntryBits } from './bits.ts';
 export const STATUS_LIST_JWT_TYPE = 'statuslist+jwt';
 
 export type StatusListToBuild = {
-  /** The address under which the token is served and which credentials refer to. */
+  /** The URL of the token, which credentials reference. */
   readonly uri: string;
   readonly bits: EntryBits;
   /** The compressed bytes, base64url. */
@@ -27,8 +27,8 @@ export type StatusListClaims = {
   readonly status_list: { readonly bits: EntryBits; readonly lst: string; readonly aggregation_uri?: string };
 };
 
-/** What a verifier keeps of somebody's token. */
-export type ReadStatusList = {
+/** The content of a verified external token. */
+export type ParsedStatusList = {
   readonly bits: EntryBits;
   readonly lst: string;
   readonly iat: number;
@@ -48,19 +48,19 @@ export function statusListClaims(list: StatusListToBuild): StatusListClaims {
   };
 }
 
-/** Before its signature is verified. @throws Refusal `status_invalid` */
+/** Validates the header before the signature is verified. @throws Refusal `status_invalid` */
 export function assertStatusListHeader(header: JsonObject): void {
   // Token Status List section 5.1: the type is explicit.
   if (header['typ'] !== STATUS_LIST_JWT_TYPE) throw new Refusal('status_invalid', 'typ');
-  // Token Status List section 8.3: a signature; a MAC would let the verifier make lists itself.
+  // Token Status List section 8.3: a signature; with a MAC the verifier could create lists itself.
   if (parseAlgorithm(header, SIGNING_ALGORITHMS).fault === 'alg') throw new Refusal('status_invalid', 'alg');
 }
 
 /**
- * Reads the verified payload of a token that was fetched from `expectedUri`.
+ * Parses the verified payload of a token that was fetched from `expectedUri`.
  * @throws Refusal `status_invalid`
  */
-export function parseStatusListClaims(payload: unknown, expectedUri: string, now: Date): ReadStatusList {
+export function parseStatusListClaims(payload: unknown, expectedUri: string, now: Date): ParsedStatusList {
   if (!isJsonObject(payload)) throw new Refusal('status_invalid', 'payload');
   const seconds = now.getTime() / 1000;
   // Token Status List section 8.3: the subject is the address, character by character.
@@ -68,13 +68,13 @@ export function parseStatusListClaims(payload: unknown, expectedUri: string, now
   // Token Status List section 5.1: iat is required.
   const iat = parseNumber(payload['iat'], 'iat');
   if (iat === undefined || iat > seconds + CLOCK_TOLERANCE_SECONDS) throw new Refusal('status_invalid', 'iat');
-  // Token Status List section 8.3: exp ends every use.
+  // Token Status List section 8.3: exp ends the use.
   const exp = parseNumber(payload['exp'], 'exp');
   if (exp !== undefined && exp <= seconds - CLOCK_TOLERANCE_SECONDS) throw new Refusal('status_invalid', 'exp');
   // Token Status List section 5.1, RFC 7519 section 4.1.5
   const nbf = parseNumber(payload['nbf'], 'nbf');
   if (nbf !== undefined && nbf > seconds + CLOCK_TOLERANCE_SECONDS) throw new Refusal('status_invalid', 'nbf');
-  // RFC 7519 section 4.1.3: a list that is for somebody is not for everybody who verifies.
+  // RFC 7519 section 4.1.3: a list with an audience is not for every verifier.
   if (payload['aud'] !== undefined) throw new Refusal('status_invalid', 'aud');
   // Token Status List section 5.1: ttl is positive.
   const ttl = parseNumber(payload['ttl'], 'ttl');
@@ -83,7 +83,7 @@ export function parseStatusListClaims(payload: unknown, expectedUri: string, now
   return { bits, lst, iat, ...(exp !== undefined && { exp }), ...(ttl !== undefined && { ttl }) };
 }
 
-/** Absent is allowed; anything but a number is not (RFC 7519 section 2, NumericDate). */
+/** An absent claim is permitted; any other type than a number is not (RFC 7519 section 2, NumericDate). */
 function parseNumber(value: Json | undefined, claim: string): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== 'number' || !Number.isFinite(value)) throw new Refusal('status_invalid', claim);
@@ -91,7 +91,7 @@ function parseNumber(value: Json | undefined, claim: string): number | undefined
 }
 
 function parseList(list: Json | undefined): { bits: EntryBits; lst: string } {
-  // Token Status List section 4.2: both members are required.
+  // Token Status List section 4.2: both properties are required.
   if (!isJsonObject(list)) throw new Refusal('status_invalid', 'status_list');
   const { bits, lst } = list;
   if (!isEntryBits(bits)) throw new Refusal('status_invalid', 'bits');

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { strictInput } from '../shared/input-object.ts';
 import { ImageUri } from '../shared/web-address.ts';
-import { written } from '../shared/written.ts';
 
 export const DisplayText = z.string().max(500);
 
@@ -11,13 +11,13 @@ export const Locale = z
 
 export const Color = z.string().regex(/^#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$/, 'a CSS hex colour');
 
-export const Logo = written({
+export const Logo = strictInput({
   uri: ImageUri.describe('https or data URL of an image'),
   alt_text: DisplayText.optional().describe('For those who do not see it'),
 });
 
-/** How the issuer itself is shown (OpenID4VCI 1.0 section 12.2.4). */
-export const DisplayInfo = written({
+/** Display data of the issuer (OpenID4VCI 1.0 section 12.2.4). */
+export const DisplayInfo = strictInput({
   name: DisplayText.min(1).describe('Name of the issuer as wallets show it'),
   locale: Locale.optional(),
   logo: Logo.optional().describe('Of the issuer'),
@@ -26,17 +26,17 @@ export const DisplayInfo = written({
 type Images = { logo?: unknown; background_image?: unknown };
 
 /**
- * What wallets are shown. An image of an earlier release whose address is none is left out: one such address makes libraries
- * refuse the metadata with all that the tenant issues.
+ * Display data for wallets. An image with an invalid address, stored by an earlier release, is omitted: libraries would reject the whole
+ * metadata for it.
  */
 export function withReadableImages<T extends Images>(display: T): T {
-  const read: Images = { ...display };
+  const images: Images = { ...display };
   for (const name of ['logo', 'background_image'] as const) {
-    const image = read[name];
+    const image = images[name];
     if (image === undefined || image === null) continue;
     const uri = ImageUri.safeParse((image as { readonly uri?: unknown }).uri);
-    if (uri.success) read[name] = { ...image, uri: uri.data };
-    else delete read[name];
+    if (uri.success) images[name] = { ...image, uri: uri.data };
+    else delete images[name];
   }
-  return read as T;
+  return images as T;
 }

@@ -14,8 +14,8 @@ export const TenantAddress = strictObject({
 }).meta({ id: 'TenantAddress' });
 export type TenantAddress = z.infer<typeof TenantAddress>;
 
-/** Whose tenant it is, as far as certificates and trust lists say it. */
-export const organizationMembers = {
+/** The organization behind a tenant, for certificates and trust lists. */
+export const organizationProperties = {
   organization: z
     .string()
     .trim()
@@ -47,9 +47,8 @@ export type Organization = {
   readonly address: TenantAddress | null;
 };
 
-type OrganizationWish = { readonly [Member in keyof Organization]?: Organization[Member] | undefined };
+type OrganizationChange = { readonly [Member in keyof Organization]?: Organization[Member] | undefined };
 
-/** Of a tenant that said nothing. */
 export const NO_ORGANIZATION: Organization = {
   organization: null,
   organizationIdentifier: null,
@@ -58,22 +57,22 @@ export const NO_ORGANIZATION: Organization = {
   address: null,
 };
 
-/** Members that are left out stay as they are. */
-export function mergeOrganization(stored: Organization, wish: OrganizationWish): Organization {
-  const kept = <Member extends keyof Organization>(member: Member): Organization[Member] => {
-    const wanted = wish[member];
-    return wanted === undefined ? stored[member] : wanted;
+/** Omitted properties are retained. */
+export function mergeOrganization(storedOrganization: Organization, change: OrganizationChange): Organization {
+  const merged = <Member extends keyof Organization>(member: Member): Organization[Member] => {
+    const changedValue = change[member];
+    return changedValue === undefined ? storedOrganization[member] : changedValue;
   };
   return {
-    organization: kept('organization'),
-    organizationIdentifier: kept('organizationIdentifier'),
-    country: kept('country'),
-    contact: kept('contact'),
-    address: kept('address'),
+    organization: merged('organization'),
+    organizationIdentifier: merged('organizationIdentifier'),
+    country: merged('country'),
+    contact: merged('contact'),
+    address: merged('address'),
   };
 }
 
-/** What certificates and lists call a tenant. */
+/** The tenant's name in certificates and lists. */
 export function organizationName({ organization, name }: { readonly organization: string | null; readonly name: string }): string {
   return organization ?? [...name].slice(0, ORGANIZATION_MAX).join('').trim();
 }

@@ -1,48 +1,46 @@
 import { Failure } from '../shared/failure.ts';
 
-/** Kinds of which a tenant may have only so many, as the operator says. */
-export const COUNTED = {
+/** Kinds of which a tenant has a limited number, set by the operator. */
+export const COUNTED_KINDS = {
   'credential-configuration': { setting: 'QUOTA_CREDENTIAL_CONFIGS', many: 'credential configurations' },
   'presentation-configuration': { setting: 'QUOTA_PRESENTATION_CONFIGS', many: 'presentation configurations' },
   'key-chain': { setting: 'QUOTA_KEY_CHAINS', many: 'key chains' },
   client: { setting: 'QUOTA_CLIENTS', many: 'clients' },
 } as const;
-export type CountedKind = keyof typeof COUNTED;
+export type CountedKind = keyof typeof COUNTED_KINDS;
 
-/** Kinds whose documents count together. Those of keys do not: renewals must not fail for what others wrote. */
-export const WEIGHED = [
+/** Kinds whose documents share a size limit. Keys are excluded: renewals must not fail because of other documents. */
+export const SIZED_KINDS = [
   'credential-configuration',
   'presentation-configuration',
   'issuance-configuration',
   'registrar-configuration',
 ] as const;
-type WeighedKind = (typeof WEIGHED)[number];
+type SizedKind = (typeof SIZED_KINDS)[number];
 
-/** What one tenant may have at most. */
 export type Quotas = Readonly<Record<CountedKind, number>> & {
-  /** Of all its configurations together, as they are stored. */
   readonly bytes: number;
-  /** Of all its open sessions together, as they are stored. */
+  /** Limit of the stored bytes of all its open sessions. */
   readonly sessionBytes: number;
 };
 
-export function isCounted(kind: string): kind is CountedKind {
-  return Object.hasOwn(COUNTED, kind);
+export function isCountedKind(kind: string): kind is CountedKind {
+  return Object.hasOwn(COUNTED_KINDS, kind);
 }
 
-export function isWeighed(kind: string): kind is WeighedKind {
-  return (WEIGHED as readonly string[]).includes(kind);
+export function isSizedKind(kind: string): kind is SizedKind {
+  return (SIZED_KINDS as readonly string[]).includes(kind);
 }
 
-/** @param count with the new one. @throws Failure `conflict` that names the setting. */
-export function assertCount(kind: CountedKind, count: number, quotas: Quotas): void {
+/** @param count including the new one. @throws Failure `conflict` with the name of the setting. */
+export function assertCountQuota(kind: CountedKind, count: number, quotas: Quotas): void {
   if (count <= quotas[kind]) return;
-  const { setting, many } = COUNTED[kind];
+  const { setting, many } = COUNTED_KINDS[kind];
   throw new Failure('conflict', `a tenant has ${quotas[kind]} ${many} at most (${setting}); delete one first`);
 }
 
-/** @param bytes with what was written. @throws Failure `conflict` that names the setting. */
-export function assertBytes(bytes: number, quotas: Quotas): void {
+/** @param bytes including the new document. @throws Failure `conflict` with the name of the setting. */
+export function assertSizeQuota(bytes: number, quotas: Quotas): void {
   if (bytes <= quotas.bytes) return;
   const message =
     `the configurations of a tenant have ${quotas.bytes} bytes at most together (QUOTA_CONFIG_BYTES); ` +

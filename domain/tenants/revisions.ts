@@ -1,6 +1,6 @@
 /**
- * Kinds of what is configured of a tenant; each has a revision of its own, which every write of the kind raises. The migration of
- * a new one gives it to the tenants that there are.
+ * Kinds of tenant configuration; each has a revision, which every write of the kind increments. The migration of a new kind adds it to
+ * existing tenants.
  */
 export const CONFIGURED_KINDS = [
   'tenant',
@@ -17,15 +17,15 @@ export const CONFIGURED_KINDS = [
 ] as const;
 export type ConfiguredKind = (typeof CONFIGURED_KINDS)[number];
 
-/** Of all kinds; `all` is raised by processes of an older release, which know one revision only. */
+/** Revisions of all kinds; `all` is incremented by processes of an older release, which use a single revision. */
 export type StoredRevisions = { readonly [kind in ConfiguredKind | 'all']: number };
 
-/** Revisions of the kinds that something rests on. */
+/** Revisions of the kinds on which a decision depends. */
 export type Revisions = { readonly [kind in ConfiguredKind | 'all']?: number };
 
 const NONE = Object.fromEntries(CONFIGURED_KINDS.map((kind) => [kind, 0])) as Record<ConfiguredKind, 0>;
 
-/** Of a tenant that was just made; another one that had its id before is not taken for it. */
+/** Revisions of a new tenant; they differ from those of an earlier tenant with the same id. */
 export function firstRevisions(createdAt: Date): StoredRevisions {
   return { all: createdAt.getTime() % 2 ** 30, ...NONE };
 }

@@ -8,13 +8,13 @@ const RETRY_SECONDS = 60;
 
 /** The end, in milliseconds, of the bucket in which the bytes of a session count: its expiry, rounded up to at least a minute. */
 export function expiryBucket(createdAt: number, expiresAt: number): number {
-  const widest = (expiresAt - createdAt) / BUCKETS_PER_LIFETIME;
+  const maxWidth = (expiresAt - createdAt) / BUCKETS_PER_LIFETIME;
   let width = MINUTE_MS;
-  while (width * 2 <= widest) width *= 2;
+  while (width * 2 <= maxWidth) width *= 2;
   return Math.ceil(expiresAt / width) * width;
 }
 
-/** @param bytes that all open sessions of a tenant may have together. */
+/** @param bytes limit for all open sessions of a tenant. */
 export function sessionQuotaError(bytes: number): Failure {
   const message =
     `the open sessions of a tenant have ${bytes} bytes at most together (QUOTA_SESSION_BYTES); ` +

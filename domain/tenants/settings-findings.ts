@@ -1,12 +1,12 @@
 import type { Finding } from '../shared/finding.ts';
 import type { StatusListConfig, Tenant } from './tenant.ts';
 
-/** Seconds for which a reader may go on with a list that it has. */
+/** Limit for the caching of a status list, in seconds. */
 const DAY = 86_400;
-/** Entries among which nobody can tell whose status was asked for. */
-const HERD = 10_000;
+/** Number of entries that provide herd privacy: a request does not reveal the credential in question. */
+const HERD_SIZE = 10_000;
 
-/** What readers or holders suffer from the shape of the status lists that a tenant gets from now on. */
+/** Warnings about the shape of a tenant's future status lists. */
 export function findStatusListProblems({ statusListConfig }: Pick<Tenant, 'statusListConfig'>): Finding[] {
   return statusListConfig === null ? [] : [...findTtlProblems(statusListConfig), ...findCapacityProblems(statusListConfig)];
 }
@@ -25,14 +25,14 @@ function findTtlProblems({ ttl }: StatusListConfig): Finding[] {
 }
 
 function findCapacityProblems({ capacity }: StatusListConfig): Finding[] {
-  if (capacity === null || capacity === undefined || capacity >= HERD) return [];
+  if (capacity === null || capacity === undefined || capacity >= HERD_SIZE) return [];
   return [
     {
       rule: 'Token Status List section 12.1',
       member: 'capacity',
       concerns: 'holders',
       message: 'a list has so few entries that whoever sees it fetched can guess whose credential was presented',
-      change: `choose ${HERD} entries or more`,
+      change: `choose ${HERD_SIZE} entries or more`,
     },
   ];
 }

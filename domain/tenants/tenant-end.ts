@@ -1,34 +1,34 @@
 import { Failure, invalidInput } from '../shared/failure.ts';
 import { SERVING, type TenantStatus } from './tenant-status.ts';
 
-/** For how long a tenant can be made at most, when it is said at all; leap years are not counted. */
+/** Limit for the end of a tenant, ignoring leap years. */
 const MAX_YEARS = 10;
 const YEAR_MS = 365 * 86_400_000;
 
-type Standing = { readonly status: TenantStatus; readonly endsAt?: Date | null };
+type TenantState = { readonly status: TenantStatus; readonly endsAt?: Date | null };
 
-/** Whether its time is over: then it is removed, and serves nobody until that is done. */
-export function hasEnded({ endsAt }: Pick<Standing, 'endsAt'>, now: Date): boolean {
+/** True if the tenant has expired: it serves no requests, and is going to be deleted. */
+export function hasEnded({ endsAt }: Pick<TenantState, 'endsAt'>, now: Date): boolean {
   return endsAt !== null && endsAt !== undefined && endsAt <= now;
 }
 
-/** Whether a tenant serves wallets and clients at this moment. */
-export function isServing(tenant: Standing, now: Date): boolean {
+/** True if a tenant serves wallets and clients at this time. */
+export function isServing(tenant: TenantState, now: Date): boolean {
   return tenant.status === SERVING && !hasEnded(tenant, now);
 }
 
 /**
- * When a tenant is to end.
- * @param wanted undefined: as it was; null: never.
- * @throws Failure `conflict` for a tenant whose time is over, `invalid_input` for a time that is over, or that is more than ten years away.
+ * Determines the end of a tenant.
+ * @param requested undefined: unchanged; null: never.
+ * @throws Failure `conflict` for an expired tenant, `invalid_input` for a time in the past, or more than ten years away.
  */
-export function endOf(wanted: string | null | undefined, former: Date | null, now: Date): Date | null {
-  // What is over stays over, however long its removal takes.
-  if (former !== null && former <= now) throw new Failure('conflict', 'the time of this tenant is over; it is being removed');
-  if (wanted === undefined) return former;
-  if (wanted === null) return null;
-  const end = new Date(wanted);
-  if (end.getTime() === former?.getTime()) return former;
+export function tenantEnd(requested: string | null | undefined, previousEnd: Date | null, now: Date): Date | null {
+  // An expired tenant stays expired, however long its deletion takes.
+  if (previousEnd !== null && previousEnd <= now) throw new Failure('conflict', 'the time of this tenant is over; it is being removed');
+  if (requested === undefined) return previousEnd;
+  if (requested === null) return null;
+  const end = new Date(requested);
+  if (end.getTime() === previousEnd?.getTime()) return previousEnd;
   if (end <= now) throw invalidInput('endsAt', 'this time is over; choose one to come, or null for never');
   if (end.getTime() > now.getTime() + MAX_YEARS * YEAR_MS) {
     throw invalidInput('endsAt', `at most ${MAX_YEARS} years from now, or null for never`);

@@ -4,13 +4,13 @@ import { TenantAddress } from './organization.ts';
 import { findStatusListProblems } from './settings-findings.ts';
 import { SessionStorageConfig, StatusListConfig, type Tenant, TenantCreation, TenantUpdate } from './tenant.ts';
 
-/** What a tenant is created with, and whether it is suspended. */
+/** Properties for creating a tenant, and its suspension. */
 const TenantDocument = z.object({ ...TenantCreation.shape, status: TenantUpdate.shape.status });
 
 export const tenantResource = resource<Tenant>()({
   kind: 'tenant',
   repository: 'tenant',
-  shown: [
+  auditedValues: [
     'name',
     'status',
     'sessionConfig',
@@ -22,9 +22,10 @@ export const tenantResource = resource<Tenant>()({
     'organizationIdentifier',
     'country',
   ],
-  edited: ({ revision: _revision, ...tenant }: Tenant) => tenant,
-  findings: (tenant: Tenant) => findStatusListProblems(tenant).map((found) => ({ ...found, member: `statusListConfig.${found.member}` })),
-  changing: ['clients.updatedAt', 'clients.tenant.name', 'clients.secret'],
+  editablePart: ({ revision: _revision, ...tenant }: Tenant) => tenant,
+  findings: (tenant: Tenant) =>
+    findStatusListProblems(tenant).map((finding) => ({ ...finding, member: `statusListConfig.${finding.member}` })),
+  volatileProperties: ['clients.updatedAt', 'clients.tenant.name', 'clients.secret'],
   entries: { clients: 'clientId' },
   file: {
     path: 'tenant',
@@ -44,7 +45,7 @@ export const tenantResource = resource<Tenant>()({
       country: tenant.country,
       contact: tenant.contact,
       address: TenantAddress.nullable().parse(tenant.address),
-      // Databases give members in an order of their own.
+      // Databases return properties in another order.
       sessionConfig: SessionStorageConfig.nullable().parse(tenant.sessionConfig),
       statusListConfig: StatusListConfig.nullable().parse(tenant.statusListConfig),
     }),

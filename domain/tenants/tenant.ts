@@ -3,8 +3,8 @@ import { Role } from '../clients/role.ts';
 import { Reference, wholeNumber } from '../shared/bounds.ts';
 import { Profile } from '../shared/finding.ts';
 import type { TenantId } from '../shared/ids.ts';
-import { written } from '../shared/written.ts';
-import { type Organization, organizationMembers } from './organization.ts';
+import { strictInput } from '../shared/input-object.ts';
+import { type Organization, organizationProperties } from './organization.ts';
 import type { TenantStatus } from './tenant-status.ts';
 
 export { SERVING, type TenantStatus } from './tenant-status.ts';
@@ -16,20 +16,19 @@ export type Tenant = Organization & {
   readonly status: TenantStatus;
   readonly sessionConfig: SessionStorageConfig | null;
   readonly statusListConfig: StatusListConfig | null;
-  /** Key provider of its next keys; null: as the configuration of the service says. */
+  /** KMS provider for new keys; null for the service's default. */
   readonly kms: string | null;
-  /** Rules that it bound itself to. */
   readonly profile: Profile | null;
-  /** When it is removed with everything that is its own; null: never. */
+  /** Time of its deletion with all its data; null for never. */
   readonly endsAt: Date | null;
-  /** Grows with every change of the tenant's configuration, clients or keys; what is cached names it. */
+  /** Incremented with every change of the tenant's configuration, clients or keys; part of cache keys. */
   readonly revision: number;
   readonly version: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
 
-/** First path segments that the service itself serves; a tenant of such a name could not be reached. */
+/** First path segments of the service's own routes; a tenant with such an id would be unreachable. */
 export const RESERVED_TENANT_IDS: ReadonlySet<string> = new Set([
   'api',
   'audit-log',
@@ -71,8 +70,8 @@ export const TenantIdSchema = z
 
 const seconds = (minimum: number) => wholeNumber(minimum, 315_360_000);
 
-/** How long sessions are kept and what remains of them. A null field stands for the global default. */
-export const SessionStorageConfig = written({
+/** Retention of sessions. A null field stands for the global default. */
+export const SessionStorageConfig = strictInput({
   ttlSeconds: seconds(60).nullish().describe('Seconds that a session lives; `SESSION_TTL` unless stated'),
   cleanupMode: z
     .enum(['full', 'anonymize'])
@@ -81,8 +80,8 @@ export const SessionStorageConfig = written({
 }).meta({ id: 'SessionStorageConfig' });
 export type SessionStorageConfig = z.infer<typeof SessionStorageConfig>;
 
-/** The shape of status lists that are made from now on. A null field stands for the global default. */
-export const StatusListConfig = written({
+/** Shape of future status lists. A null field stands for the global default. */
+export const StatusListConfig = strictInput({
   capacity: wholeNumber(100, 10_000_000).nullish().describe('Entries of a list; `STATUS_CAPACITY` unless stated'),
   bits: z
     .literal([1, 2, 4, 8], '1, 2, 4 or 8')
@@ -132,7 +131,7 @@ export const TenantCreation = object({
   kms: KeyProviderName,
   profile: TenantProfile,
   endsAt: EndsAt,
-  ...organizationMembers,
+  ...organizationProperties,
 }).meta({ id: 'TenantCreation' });
 export type TenantCreation = z.infer<typeof TenantCreation>;
 
@@ -150,21 +149,21 @@ export const TenantUpdate = object({
 }).meta({ id: 'TenantUpdate' });
 export type TenantUpdate = z.infer<typeof TenantUpdate>;
 
-/** The client that `roles` of a tenant create: its administrator. */
+/** The client that is created with `roles` of a tenant: its administrator. */
 export function administratorOf(tenantId: TenantId): string {
   return `${tenantId}-admin`;
 }
 
-/** Effective shape of a new status list: the tenant's wish over the global default. */
+/** Effective shape of a new status list: the tenant's setting, or the global default. */
 export function effectiveStatusListConfig(
-  wish: StatusListConfig | null,
+  settings: StatusListConfig | null,
   defaults: { readonly capacity: number; readonly bits: 1 | 2 | 4 | 8; readonly ttl: number },
 ) {
   return {
-    capacity: wish?.capacity ?? defaults.capacity,
-    bits: wish?.bits ?? defaults.bits,
-    ttl: wish?.ttl ?? defaults.ttl,
-    immediateUpdate: wish?.immediateUpdate ?? false,
-    enableAggregation: wish?.enableAggregation ?? true,
+    capacity: settings?.capacity ?? defaults.capacity,
+    bits: settings?.bits ?? defaults.bits,
+    ttl: settings?.ttl ?? defaults.ttl,
+    immediateUpdate: settings?.immediateUpdate ?? false,
+    enableAggregation: settings?.enableAggregation ?? true,
   };
 }

@@ -4,7 +4,7 @@ import { invalidInput } from '../shared/failure.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
 import { addressOf, type ListOwner, type PostalAddress } from './entity-address.ts';
 import { type CertificateSource, certificatesOf, sourcesOf } from './entity-certificates.ts';
-import { standingOf } from './entity-status.ts';
+import { statusProperties } from './entity-status.ts';
 import type { TrustListConfiguration, TrustListEntity } from './list-configuration.ts';
 import { operatorAddress } from './list-operator.ts';
 import { type ListProfile, profileOf, serviceType } from './list-profiles.ts';
@@ -12,23 +12,23 @@ import { type ListProfile, profileOf, serviceType } from './list-profiles.ts';
 export type Composition = {
   readonly configuration: Pick<TrustListConfiguration, 'entities' | 'data'>;
   readonly chains: readonly KeyChain[];
-  /** The tenant. It is the operator, unless the configuration names one. */
+  /** The tenant, which is the operator unless the configuration names another one. */
   readonly owner: ListOwner;
-  /** Stands for entities that have no page of their own. */
+  /** Page for entities without their own. */
   readonly tenantUri: string;
   readonly sequenceNumber: number;
   readonly issuedAt: Date;
   readonly nextUpdate: Date;
 };
 
-/** The rules of parsing that the list follows (TS 119 602 section 6.3.1). */
+/** The version of the format (TS 119 602 section 6.3.1). */
 const VERSION = 1;
 const EUROPE = 'EU';
 
 /**
- * The document of a list (TS 119 602 section 6), ready to be signed. Without scheme information it is an implicit list,
- * which says no more than it must.
- * @throws Failure `invalid_input` when a key chain that an entity names is not there.
+ * The document of a list (TS 119 602 section 6) before its signature. Without scheme information it is an implicit list with mandatory
+ * properties only.
+ * @throws Failure `invalid_input` for a missing key chain of an entity.
  */
 export function composeList(composition: Composition): JsonObject {
   const { configuration, sequenceNumber, issuedAt, nextUpdate, owner } = composition;
@@ -55,7 +55,7 @@ export function composeList(composition: Composition): JsonObject {
         NextUpdate: dateTime(nextUpdate),
         DistributionPoints: scheme.DistributionPoints,
       }),
-      // TS 119 602 section 6.4.0: absent when nobody is trusted
+      // TS 119 602 section 6.4.0: absent for an empty list
       TrustedEntitiesList: entities.length === 0 ? undefined : entities,
     }),
   };
@@ -68,18 +68,18 @@ function entityDocument(entity: TrustListEntity, path: string, profile: ListProf
   };
 }
 
-/** TS 119 602 section 6.5. Pages and addresses are mandatory, so what is missing is that of the tenant. */
+/** TS 119 602 section 6.5. Pages and addresses are mandatory, so the tenant's are the default. */
 function informationOf(entity: TrustListEntity, { fixed }: ListProfile, { chains, owner, tenantUri }: Composition): JsonObject {
   const { name, lang = 'en', uri = tenantUri, contactUri } = entity.info;
   const address = addressOf(entity, chains, owner);
   const { country } = address;
   const contact = contactUri ?? (entity.type === 'internal' ? owner.contact : undefined) ?? uri;
   const page = (uriValue: string) => ({ lang, uriValue });
-  const described = fixed?.entityUri === undefined || country === undefined ? [] : [`${fixed.entityUri}/${country}`];
+  const descriptionUris = fixed?.entityUri === undefined || country === undefined ? [] : [`${fixed.entityUri}/${country}`];
   return {
     TEName: [{ lang, value: name }],
     TEAddress: defined({ TEPostalAddress: postalAddress(address, lang), TEElectronicAddress: [page(contact)] }),
-    TEInformationURI: [...described, uri].map(page),
+    TEInformationURI: [...descriptionUris, uri].map(page),
   };
 }
 
@@ -94,10 +94,10 @@ function postalAddress(address: PostalAddress, lang: string): Json | undefined {
   return Object.keys(lines).length === 0 ? undefined : [{ lang, ...lines }];
 }
 
-type ListedService = { readonly entity: TrustListEntity; readonly source: CertificateSource; readonly path: string };
+type ServiceEntry = { readonly entity: TrustListEntity; readonly source: CertificateSource; readonly path: string };
 
 /** TS 119 602 section 6.6 */
-function serviceDocument({ entity, source, path }: ListedService, profile: ListProfile, chains: readonly KeyChain[]): JsonObject {
+function serviceDocument({ entity, source, path }: ServiceEntry, profile: ListProfile, chains: readonly KeyChain[]): JsonObject {
   const certificates = certificatesOf(source, chains);
   if (certificates === undefined) throw invalidInput(`${path}.${source.member}`, 'The certificate that this names is not there any more.');
   return {
@@ -105,7 +105,7 @@ function serviceDocument({ entity, source, path }: ListedService, profile: ListP
       ServiceTypeIdentifier: serviceType(profile, source.purpose),
       ServiceName: [{ lang: 'en', value: `${profile.service}-${source.purpose}-Service` }],
       ServiceDigitalIdentity: { X509Certificates: certificates.map((val) => ({ val })) },
-      ...standingOf(entity, profile),
+      ...statusProperties(entity, profile),
     },
   };
 }

@@ -2,14 +2,14 @@ import { parseCertificate } from '../formats/der/certificate.ts';
 import { attributesOf } from '../formats/der/name.ts';
 import type { KeyChain } from '../keys/key-chain.ts';
 import { invalidFields } from '../shared/failure.ts';
-import { assertWithin, type Finding, type Profile } from '../shared/finding.ts';
+import { assertConformsToProfile, type Finding, type Profile } from '../shared/finding.ts';
 import { isJsonObject, type JsonObject } from '../shared/json.ts';
 import type { Organization } from '../tenants/organization.ts';
 import { certificatesOf, sourcesOf } from './entity-certificates.ts';
 import type { TrustListEntity } from './list-configuration.ts';
 import { profileOf } from './list-profiles.ts';
 
-/** Whose list it is. */
+/** The tenant that publishes the list. */
 export type ListOwner = Organization & { readonly name: string };
 
 export type PostalAddress = {
@@ -30,21 +30,22 @@ const ATTRIBUTES = {
 } as const;
 
 /**
- * Where an entity is found: what is said of it; for one of the tenant what the tenant says of itself; else what its
- * certificate does. A street never comes from elsewhere than its locality, nor one of another country.
+ * The address of an entity: configured; for an internal entity that of the tenant; otherwise that of its certificate. Street and locality
+ * always come from the same source, and from the same country.
  */
 export function addressOf(entity: TrustListEntity, chains: readonly KeyChain[], owner: ListOwner): PostalAddress {
   const { streetAddress, locality, postalCode, country } = entity.info;
-  const own = { streetAddress, locality, postalCode, country };
-  const known = [entity.type === 'internal' ? ownerAddress(owner) : {}, certifiedAddress(entity, chains)];
-  const countries = [country, ...known.map((address) => address.country)];
-  const atHome = countries.find((each) => each !== undefined);
+  const configuredAddress = { streetAddress, locality, postalCode, country };
+  const defaultAddresses = [entity.type === 'internal' ? ownerAddress(owner) : {}, certifiedAddress(entity, chains)];
+  const countries = [country, ...defaultAddresses.map((address) => address.country)];
+  const effectiveCountry = countries.find((each) => each !== undefined);
   const isPartial = streetAddress === undefined && locality === undefined && postalCode === undefined;
-  const elsewhere = known.find((address) => address.streetAddress !== undefined && (address.country ?? atHome) === atHome);
-  return { ...(isPartial && elsewhere !== undefined ? elsewhere : own), country: atHome };
+  const defaultAddress = defaultAddresses.find(
+    (address) => address.streetAddress !== undefined && (address.country ?? effectiveCountry) === effectiveCountry,
+  );
+  return { ...(isPartial && defaultAddress !== undefined ? defaultAddress : configuredAddress), country: effectiveCountry };
 }
 
-/** What a tenant says of itself. */
 export function ownerAddress({ address, country }: Organization): PostalAddress {
   return {
     streetAddress: address?.streetAddress,
@@ -79,8 +80,8 @@ function certifiedAddress(entity: TrustListEntity, chains: readonly KeyChain[]):
 const REQUIRED = { StreetAddress: 'streetAddress', Country: 'country' } as const;
 
 /**
- * Required address properties that a composed list lacks: some readers reject a whole list for one such entity.
- * @param document as it is signed; its entities have the order of the configuration.
+ * Required address properties that a composed list lacks: some verifiers reject a whole list for one such entity.
+ * @param document before its signature; its entities have the order of the configuration.
  */
 export function findAddressProblems(document: JsonObject): Finding[] {
   const list = objectOf(document['LoTE']);
@@ -105,15 +106,15 @@ export function findAddressProblems(document: JsonObject): Finding[] {
 
 /**
  * Lists of a European type, and lists of tenants with the profile `eu`, need complete addresses.
- * @throws Failure `invalid_input` that names each missing property of each entity.
+ * @throws Failure `invalid_input` with each missing property of each entity.
  */
-export function assertAddressed(document: JsonObject, profile: Profile | null): void {
+export function assertAddressesComplete(document: JsonObject, profile: Profile | null): void {
   const scheme = objectOf(objectOf(document['LoTE'])['ListAndSchemeInformation']);
   const { LoTEType: type } = scheme;
   const isEuropean = typeof type === 'string' && profileOf(type).fixed !== undefined;
   const faults = findAddressProblems(document);
   if (!isEuropean) {
-    assertWithin(profile, faults);
+    assertConformsToProfile(profile, faults);
     return;
   }
   const errors = faults.map(({ member, message, change }) => ({

@@ -6,49 +6,49 @@ import type { TrustListEntity } from './list-configuration.ts';
 
 const MAX_CHAIN = 6;
 
-/** Where the certificates of a service come from; `member` is how the entity calls it. */
+/** Source of the certificates of a service; `member` is the property of the entity. */
 export type CertificateSource = { readonly purpose: 'Issuance' | 'Revocation' } & (
   | { readonly member: 'issuerKeyChainId' | 'revocationKeyChainId'; readonly keyChainId: string }
   | { readonly member: 'issuerCertPem' | 'revocationCertPem'; readonly pem: string }
 );
 
-/** What a key chain has to be for. Status lists are signed by a chain of their own, or like their credentials. */
+/** Accepted usages of a key chain. Status lists may be signed by a separate chain or by that of the credentials. */
 const USAGES = { issuerKeyChainId: ['signing'], revocationKeyChainId: ['statusList', 'signing'] } as const satisfies Record<
   string,
   readonly KeyUsage[]
 >;
 
-/** Of the service that issues, and of the one that revokes where the entity has one. */
+/** Sources of the issuance service, and of the revocation service, if the entity has one. */
 export function sourcesOf(entity: TrustListEntity): readonly CertificateSource[] {
-  const found: CertificateSource[] = [];
+  const sources: CertificateSource[] = [];
   if (entity.type === 'internal') {
     const { issuerKeyChainId, revocationKeyChainId: id } = entity;
-    found.push({ purpose: 'Issuance', member: 'issuerKeyChainId', keyChainId: issuerKeyChainId });
-    if (id !== undefined) found.push({ purpose: 'Revocation', member: 'revocationKeyChainId', keyChainId: id });
+    sources.push({ purpose: 'Issuance', member: 'issuerKeyChainId', keyChainId: issuerKeyChainId });
+    if (id !== undefined) sources.push({ purpose: 'Revocation', member: 'revocationKeyChainId', keyChainId: id });
   } else {
     const { issuerCertPem, revocationCertPem: pem } = entity;
-    found.push({ purpose: 'Issuance', member: 'issuerCertPem', pem: issuerCertPem });
-    if (pem !== undefined) found.push({ purpose: 'Revocation', member: 'revocationCertPem', pem });
+    sources.push({ purpose: 'Issuance', member: 'issuerCertPem', pem: issuerCertPem });
+    if (pem !== undefined) sources.push({ purpose: 'Revocation', member: 'revocationCertPem', pem });
   }
-  return found;
+  return sources;
 }
 
-/** The key chains that entities name. */
+/** Key chains that entities refer to. */
 export function keyChainIdsOf(entities: readonly TrustListEntity[]): readonly string[] {
   return entities.flatMap(sourcesOf).flatMap((source) => ('keyChainId' in source ? source.keyChainId : []));
 }
 
 /**
- * What relying parties are to anchor. The CA of a key chain outlives its leaves; a chain that came from outside has
- * none, so its leaf is listed. So is what was to be anchored before, because what that signed is still out there.
- * @returns DER in standard base64; undefined when the key chain is not there or the text holds no certificate.
+ * The trust anchors of a service. The CA of a key chain outlives its leaves; an imported chain has no CA, so its leaf is listed. Previous
+ * anchors are listed as well, because their signatures are still in use.
+ * @returns DER in standard base64; undefined for a missing key chain or an invalid certificate.
  */
 export function certificatesOf(source: CertificateSource, chains: readonly KeyChain[]): readonly string[] | undefined {
   if ('pem' in source) return parsePemCertificates(source.pem, MAX_CHAIN)?.slice(0, 1);
   const chain = chains.find(({ id }) => id === source.keyChainId);
   if (chain === undefined) return undefined;
   const leaves = [{ ...chain.active, root: chain.root?.certificate }, ...(chain.former ?? [])];
-  // A compromised key is no anchor; the authority above it still is, and revokes its certificates.
+  // A compromised key is no anchor; its authority still is, and revokes the certificate.
   const anchors = leaves.map(({ root, certificates, revokedAt }) =>
     root === undefined && revokedAt !== undefined ? undefined : (root ?? certificates[0]),
   );
@@ -56,10 +56,10 @@ export function certificatesOf(source: CertificateSource, chains: readonly KeyCh
 }
 
 /**
- * Looks at every certificate that entities bring or name.
- * @throws Failure `invalid_input` that names each that cannot be listed.
+ * Validates all certificates of entities.
+ * @throws Failure `invalid_input` with each certificate that cannot be listed.
  */
-export function assertListable(entities: readonly TrustListEntity[], chains: readonly KeyChain[], now: Date): void {
+export function assertCertificatesValid(entities: readonly TrustListEntity[], chains: readonly KeyChain[], now: Date): void {
   const errors = entities.flatMap((entity, index) =>
     sourcesOf(entity).flatMap((source): FieldError[] => {
       const message = findSourceProblem(source, chains, now);
@@ -82,18 +82,18 @@ function findSourceProblem(source: CertificateSource, chains: readonly KeyChain[
 
 function findPemProblem(pem: string, now: Date): string | undefined {
   const certificates = (parsePemCertificates(pem, MAX_CHAIN) ?? []).map((text) => parseCertificate(Buffer.from(text, 'base64')));
-  const [first] = certificates;
-  if (first === undefined || certificates.includes(undefined)) return 'Give one PEM certificate, or a chain that begins with it.';
-  if (first.notAfter <= now) return expired(first.notAfter);
+  const [leaf] = certificates;
+  if (leaf === undefined || certificates.includes(undefined)) return 'Give one PEM certificate, or a chain that begins with it.';
+  if (leaf.notAfter <= now) return expired(leaf.notAfter);
   const isChain = certificates.every((certificate, index) => isIssued(certificate, certificates[index + 1]));
   return isChain ? undefined : 'Each certificate of a chain has to be issued by the one after it.';
 }
 
-function isIssued(certificate: Certificate | undefined, by: Certificate | undefined): boolean {
-  if (certificate === undefined || by === undefined) return true;
-  return certificate.x509.checkIssued(by.x509) && certificate.x509.verify(by.publicKey);
+function isIssued(certificate: Certificate | undefined, issuer: Certificate | undefined): boolean {
+  if (certificate === undefined || issuer === undefined) return true;
+  return certificate.x509.checkIssued(issuer.x509) && certificate.x509.verify(issuer.publicKey);
 }
 
-function expired(since: Date): string {
-  return `The certificate expired at ${since.toISOString()}.`;
+function expired(expiredAt: Date): string {
+  return `The certificate expired at ${expiredAt.toISOString()}.`;
 }

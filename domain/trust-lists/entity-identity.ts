@@ -5,22 +5,22 @@ import { certificatesOf, sourcesOf } from './entity-certificates.ts';
 import type { TrustListEntity } from './list-configuration.ts';
 
 /**
- * Readers tell entities apart by their names and country alone, so what one entity lists counts for another of the same
- * identity: who revokes for the one would revoke for both.
- * @throws Failure `invalid_input` that names each entity that is called like an earlier one but lists other certificates.
+ * Verifiers identify entities by names and country only. Services of two entities with the same identity would be merged, so one entity
+ * could revoke credentials of the other.
+ * @throws Failure `invalid_input` with each entity that has the identity of an earlier one but other certificates.
  */
-export function assertDistinct(entities: readonly TrustListEntity[], chains: readonly KeyChain[], owner: ListOwner): void {
-  const first = new Map<string, { readonly index: number; readonly listed: string }>();
+export function assertDistinctIdentities(entities: readonly TrustListEntity[], chains: readonly KeyChain[], owner: ListOwner): void {
+  const firstByIdentity = new Map<string, { readonly index: number; readonly listed: string }>();
   const errors = entities.flatMap((entity, index): FieldError[] => {
     const { name, lang = 'en' } = entity.info;
     const { country = null } = addressOf(entity, chains, owner);
     const identity = JSON.stringify([name, lang, country]);
-    const listed = JSON.stringify(sourcesOf(entity).map((source) => certificatesOf(source, chains)));
-    const other = first.get(identity);
-    if (other === undefined) first.set(identity, { index, listed });
-    if (other === undefined || other.listed === listed) return [];
+    const certificates = JSON.stringify(sourcesOf(entity).map((source) => certificatesOf(source, chains)));
+    const earlier = firstByIdentity.get(identity);
+    if (earlier === undefined) firstByIdentity.set(identity, { index, listed: certificates });
+    if (earlier === undefined || earlier.listed === certificates) return [];
     const message =
-      `Readers cannot tell this entity from entities.${other.index}, which has the same name and country but other ` +
+      `Readers cannot tell this entity from entities.${earlier.index}, which has the same name and country but other ` +
       'certificates. Give it a name of its own.';
     return [{ path: `entities.${index}.info.name`, message }];
   });

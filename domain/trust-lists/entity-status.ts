@@ -2,41 +2,45 @@ import { type FieldError, invalidFields } from '../shared/failure.ts';
 import type { TrustListConfiguration, TrustListEntity } from './list-configuration.ts';
 import { type ListProfile, profileOf } from './list-profiles.ts';
 
-/** @throws Failure `invalid_input` that names each status in a list whose entities have none, or that is to come. */
-export function assertStatusesFit({ entities, data }: TrustListConfiguration, now: Date): void {
+/** @throws Failure `invalid_input` with each status in a list without statuses, or with a start in the future. */
+export function assertStatusesValid({ entities, data }: TrustListConfiguration, now: Date): void {
   const hasStatuses = profileOf(data?.LoTE?.ListAndSchemeInformation?.LoTEType).fixed?.statuses !== undefined;
   const errors = entities.flatMap((entity, index): FieldError[] => {
-    const given = (['status', 'statusStartingTime'] as const).filter((member) => entity[member] !== undefined);
+    const statusMembers = (['status', 'statusStartingTime'] as const).filter((member) => entity[member] !== undefined);
     if (!hasStatuses) {
       const message = 'Only a list of public bodies (EUPubEAAProvidersList) has it: elsewhere who is listed is approved.';
-      return given.map((member) => ({ path: `entities.${index}.${member}`, message }));
+      return statusMembers.map((member) => ({ path: `entities.${index}.${member}`, message }));
     }
-    const { statusStartingTime: since } = entity;
-    if (since === undefined || new Date(since) <= now) return [];
+    const { statusStartingTime: startTime } = entity;
+    if (startTime === undefined || new Date(startTime) <= now) return [];
     return [{ path: `entities.${index}.statusStartingTime`, message: 'This time has not come yet.' }];
   });
   if (errors.length > 0) throw invalidFields(errors);
 }
 
 /**
- * Since when each status holds: as it is said, else as it was known, else from now on.
- * @param known the list as it was; undefined for a new one.
+ * Sets the start of each status: as requested, otherwise as stored, otherwise now.
+ * @param previous the stored list; undefined for a new one.
  */
-export function withStatuses(wanted: TrustListConfiguration, known: TrustListConfiguration | undefined, now: Date): TrustListConfiguration {
-  const { statuses } = profileOf(wanted.data?.LoTE?.ListAndSchemeInformation?.LoTEType).fixed ?? {};
-  if (statuses === undefined) return wanted;
-  const before = new Map((known?.entities ?? []).map((entity) => [identityOf(entity), entity]));
-  const entities = wanted.entities.map((entity): TrustListEntity => {
+export function withStatuses(
+  requested: TrustListConfiguration,
+  previous: TrustListConfiguration | undefined,
+  now: Date,
+): TrustListConfiguration {
+  const { statuses } = profileOf(requested.data?.LoTE?.ListAndSchemeInformation?.LoTEType).fixed ?? {};
+  if (statuses === undefined) return requested;
+  const previousEntities = new Map((previous?.entities ?? []).map((entity) => [identityOf(entity), entity]));
+  const entities = requested.entities.map((entity): TrustListEntity => {
     const { status = 'notified', statusStartingTime } = entity;
-    const former = before.get(identityOf(entity));
-    const kept = (former?.status ?? status) === status ? former?.statusStartingTime : undefined;
-    return { ...entity, status, statusStartingTime: statusStartingTime ?? kept ?? wholeSeconds(now) };
+    const previousEntity = previousEntities.get(identityOf(entity));
+    const previousStartTime = (previousEntity?.status ?? status) === status ? previousEntity?.statusStartingTime : undefined;
+    return { ...entity, status, statusStartingTime: statusStartingTime ?? previousStartTime ?? wholeSeconds(now) };
   });
-  return { ...wanted, entities };
+  return { ...requested, entities };
 }
 
-/** What a service says of its standing; nothing in lists where being listed is all. */
-export function standingOf(
+/** Status properties of a service; absent in lists without statuses. */
+export function statusProperties(
   entity: TrustListEntity,
   { fixed }: ListProfile,
 ): { readonly ServiceStatus?: string; readonly StatusStartingTime?: string } {
@@ -45,7 +49,7 @@ export function standingOf(
   return { ServiceStatus: `${fixed.statuses}/${status}`, StatusStartingTime: statusStartingTime };
 }
 
-/** An entity is the same one with another address or other certificates. */
+/** An entity with another address or other certificates stays the same entity. */
 function identityOf({ type, info }: TrustListEntity): string {
   return JSON.stringify([type, info.name, info.lang ?? 'en', info.country ?? null]);
 }

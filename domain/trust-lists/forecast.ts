@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** What can end. */
+/** Kinds of objects with an end. */
 export const FORECAST_KINDS = [
   'key-chain',
   'authority',
@@ -12,33 +12,31 @@ export const FORECAST_KINDS = [
 ] as const;
 export type ForecastKind = (typeof FORECAST_KINDS)[number];
 
-/** Which configurations fail when something ends. Ids. */
-export type Affected = { readonly issuance: readonly string[]; readonly presentation: readonly string[] };
+/** Ids of the configurations that fail when something ends. */
+export type AffectedConfigurations = { readonly issuance: readonly string[]; readonly presentation: readonly string[] };
 
-/** Whose business it is; both for what both sides need. */
-export type Side = keyof Affected;
+/** The responsible role of the administrator; both for objects that both sides need. */
+export type Side = keyof AffectedConfigurations;
 
 export type Ending = {
   readonly kind: ForecastKind;
-  /** Of the thing; of a certificate its fingerprint. */
+  /** Id of the object; for a certificate its fingerprint. */
   readonly id: string;
-  /** What people call it. */
   readonly name: string;
   readonly endsAt: Date;
-  /** The service sees to it by itself, as long as nothing is in the way. */
+  /** True if the service renews it automatically, unless an error prevents that. */
   readonly renews: boolean;
-  readonly affects: Affected;
+  readonly affects: AffectedConfigurations;
   readonly advice: string;
 };
 
-/** An ending with its place among the others. */
 export type ForecastItem = Ending & { readonly key: string };
 
 export type ForecastQuery = {
   readonly sides: ReadonlySet<Side>;
   readonly until: Date | undefined;
   readonly kind: ForecastKind | undefined;
-  /** In its id or name, or the id of what rests on it, in capitals or not. */
+  /** Case-insensitive search in its id, its name, and the ids of affected configurations. */
   readonly words: string | undefined;
   readonly limit: number;
   readonly after: string | undefined;
@@ -47,61 +45,61 @@ export type ForecastQuery = {
 
 export type ForecastPage = {
   readonly items: readonly ForecastItem[];
-  /** Of all pages. */
+  /** Number of items on all pages. */
   readonly count: number;
   readonly next: string | undefined;
 };
 
-/** Configurations that one item names; the first by their ids. */
+/** Limit of configurations per item; the first by id. */
 const MAX_AFFECTED = 100;
 
-/**
- * A page of what ends, the soonest first. What fails only configurations of a side that somebody has no say in is left out, and
- * so are these.
- */
-export function forecastPage(endings: readonly Ending[], { sides, until, kind, words, limit, after, sort }: ForecastQuery): ForecastPage {
+/** A page of endings in chronological order. Endings and configurations of sides that the caller does not administer are omitted. */
+export function forecastPage(
+  endings: readonly Ending[],
+  { sides, until: latestEnd, kind, words, limit, after: cursor, sort }: ForecastQuery,
+): ForecastPage {
   const direction = sort === 'asc' ? 1 : -1;
-  const items = gathered(endings.flatMap((ending) => seenBy(ending, sides)))
-    .filter((ending) => isWanted(ending, { until, kind, words: words?.toLowerCase() }))
+  const items = mergeEndings(endings.flatMap((ending) => visibleFor(ending, sides)))
+    .filter((ending) => matchesQuery(ending, { until: latestEnd, kind, words: words?.toLowerCase() }))
     .map((ending): ForecastItem => ({ ...ending, key: keyOf(ending) }))
-    .sort((one, other) => (one.key < other.key ? -direction : direction));
-  const left = items.filter(({ key }) => after === undefined || (sort === 'asc' ? key > after : key < after));
-  const page = left.slice(0, limit);
-  const next = left.length > limit ? page.at(-1)?.key : undefined;
-  return { items: page, count: items.length, next };
+    .sort((a, b) => (a.key < b.key ? -direction : direction));
+  const remaining = items.filter(({ key }) => cursor === undefined || (sort === 'asc' ? key > cursor : key < cursor));
+  const page = remaining.slice(0, limit);
+  const nextCursor = remaining.length > limit ? page.at(-1)?.key : undefined;
+  return { items: page, count: items.length, next: nextCursor };
 }
 
-function isWanted(
-  { endsAt, kind: own, id, name, affects }: Ending,
-  { until, kind, words }: Pick<ForecastQuery, 'until' | 'kind' | 'words'>,
+function matchesQuery(
+  { endsAt, kind: endingKind, id, name, affects }: Ending,
+  { until: latestEnd, kind, words }: Pick<ForecastQuery, 'until' | 'kind' | 'words'>,
 ): boolean {
-  if (until !== undefined && endsAt > until) return false;
-  if (kind !== undefined && own !== kind) return false;
-  const named = [id, name, ...affects.issuance, ...affects.presentation];
-  return words === undefined || named.some((text) => text.toLowerCase().includes(words));
+  if (latestEnd !== undefined && endsAt > latestEnd) return false;
+  if (kind !== undefined && endingKind !== kind) return false;
+  const searchable = [id, name, ...affects.issuance, ...affects.presentation];
+  return words === undefined || searchable.some((text) => text.toLowerCase().includes(words));
 }
 
-/** Of one thing that several configurations name there is one item, with what to do for each of them. */
-function gathered(endings: readonly Ending[]): readonly Ending[] {
+/** Merges the endings of one object that several configurations refer to, with their advice. */
+function mergeEndings(endings: readonly Ending[]): readonly Ending[] {
   const groups = Map.groupBy(endings, ({ kind, id }) => `${kind} ${id}`);
   return [...groups.values()].flatMap((same) => {
-    const [first] = same;
-    if (first === undefined) return [];
-    const all = (side: Side) => [...new Set(same.flatMap(({ affects }) => affects[side]))].sort().slice(0, MAX_AFFECTED);
-    const renews = same.every((one) => one.renews);
-    const advice = [...new Set(same.map((one) => one.advice))].join('; ');
-    return [{ ...first, renews, advice, affects: { issuance: all('issuance'), presentation: all('presentation') } }];
+    const [firstEnding] = same;
+    if (firstEnding === undefined) return [];
+    const affectedOf = (side: Side) => [...new Set(same.flatMap(({ affects }) => affects[side]))].sort().slice(0, MAX_AFFECTED);
+    const renews = same.every((ending) => ending.renews);
+    const advice = [...new Set(same.map((ending) => ending.advice))].join('; ');
+    return [{ ...firstEnding, renews, advice, affects: { issuance: affectedOf('issuance'), presentation: affectedOf('presentation') } }];
   });
 }
 
-/** What nothing rests on is nobody's business in particular. */
-function seenBy(ending: Ending, sides: ReadonlySet<Side>): readonly Ending[] {
+/** Removes affected configurations of other sides; an ending that affects nothing is visible for all. */
+function visibleFor(ending: Ending, sides: ReadonlySet<Side>): readonly Ending[] {
   const { affects } = ending;
-  const seen = (side: Side) => (sides.has(side) ? affects[side] : []);
-  const own = { issuance: seen('issuance'), presentation: seen('presentation') };
+  const visibleIds = (side: Side) => (sides.has(side) ? affects[side] : []);
+  const visible = { issuance: visibleIds('issuance'), presentation: visibleIds('presentation') };
   const isIdle = affects.issuance.length + affects.presentation.length === 0;
-  const isOwn = own.issuance.length + own.presentation.length > 0;
-  return isIdle || isOwn ? [{ ...ending, affects: own }] : [];
+  const isVisible = visible.issuance.length + visible.presentation.length > 0;
+  return isIdle || isVisible ? [{ ...ending, affects: visible }] : [];
 }
 
 function keyOf({ endsAt, kind, id }: Ending): string {

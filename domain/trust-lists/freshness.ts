@@ -4,19 +4,19 @@ import type { TrustList } from './lote.ts';
 import { TrustListRefusal } from './trust-list-refusal.ts';
 
 const MAX_SECONDS = 60 * 60;
-/** Lists of this service cost no call, so a change of them counts almost at once. */
-export const OWN_LIST_SECONDS = 10;
-/** However soon a list ends, it is not asked for more often than this while it still counts. */
+/** Lists of this service need no request, so changes take effect almost immediately. */
+export const INTERNAL_LIST_SECONDS = 10;
+/** A valid list is not requested more often than this, even if it ends soon. */
 const MIN_REFRESH_SECONDS = 5 * 60;
 
 export type ListLifetime = {
-  /** From then on a newer copy is looked for while this one is still used. */
+  /** Time from which a newer copy is fetched while this one is still used. */
   readonly refreshAt: Date;
-  /** From then on the copy vouches for nobody. */
+  /** Time from which the copy is not trusted any more. */
   readonly expiresAt: Date;
 };
 
-/** `NextUpdate` ends any use (TS 119 602 section 6.3.15); an entity that was taken out counts an hour more at most. */
+/** `NextUpdate` ends the use (TS 119 602 section 6.3.15); a removed entity stays trusted for at most an hour. */
 export function listLifetime({ nextUpdate }: TrustList, fetchedAt: Date, maxSeconds = MAX_SECONDS): ListLifetime {
   const start = fetchedAt.getTime();
   const expiresAt = Math.min(nextUpdate?.getTime() ?? Number.POSITIVE_INFINITY, start + maxSeconds * 1000);
@@ -24,19 +24,19 @@ export function listLifetime({ nextUpdate }: TrustList, fetchedAt: Date, maxSeco
   return { refreshAt: new Date(start + half), expiresAt: new Date(expiresAt) };
 }
 
-/** The newest release that was seen at an address. `contentHash` is of what it says, without its dates. */
-export type SeenRelease = { readonly sequenceNumber: number; readonly contentHash: string };
+/** The newest list version that was seen at an address. `contentHash` covers its content without dates. */
+export type SeenListVersion = { readonly sequenceNumber: number; readonly contentHash: string };
 
-/** Operators sign a list again, for longer, without another number: that is the same release. */
+/** Operators may sign the same list version again with new dates and the same number. */
 const DATES: readonly string[] = ['ListIssueDateTime', 'NextUpdate'];
 
-/** @param payload of a signed list. @returns SHA-256 of all that it says but its dates, base64url. */
+/** @param payload of a signed list. @returns SHA-256 of its content without dates, base64url. */
 export function contentHashOf(payload: JsonObject): string {
   const { LoTE: list } = payload;
   const scheme = isJsonObject(list) ? list['ListAndSchemeInformation'] : undefined;
   if (!isJsonObject(list) || !isJsonObject(scheme)) return hash('sha256', canonicalJson(payload), 'base64url');
   const dateless = Object.fromEntries(
-    // A list without an end is closed, which is no date.
+    // A list without an end is closed; this is content, not a date.
     Object.entries(scheme).filter(([name, value]) => value === null || !DATES.includes(name)),
   );
   const content = { ...payload, LoTE: { ...list, ListAndSchemeInformation: dateless } };
@@ -44,50 +44,49 @@ export function contentHashOf(payload: JsonObject): string {
 }
 
 /**
- * Numbers grow with each release and are never used again (TS 119 602 section 6.3.2), so an older list that somebody
- * sends once more, or another one under the same number, does not replace what is known.
- * @param seen the newest one: `next` itself, or one that keeps it out.
- * @param next `documentHash`: of the very document, by which releases were remembered once.
+ * Sequence numbers increase with each list version and are never reused (TS 119 602 section 6.3.2), so a replayed older list, or another
+ * one with the same number, does not replace the stored one.
+ * @param newest the newest version: `candidate` itself, or one that prevents it.
+ * @param candidate `documentHash` covers the whole document; earlier releases stored it instead.
  * @throws TrustListRefusal `sequence_went_back`, `sequence_reused`.
  */
-export function assertSuccession(seen: SeenRelease, next: SeenRelease & { readonly documentHash?: string }): void {
-  const numbers = `${next.sequenceNumber} after ${seen.sequenceNumber}`;
-  if (next.sequenceNumber < seen.sequenceNumber) throw new TrustListRefusal('sequence_went_back', numbers);
-  const isKnown = [next.contentHash, next.documentHash].includes(seen.contentHash);
-  if (next.sequenceNumber === seen.sequenceNumber && !isKnown) throw new TrustListRefusal('sequence_reused', numbers);
+export function assertSequenceIncreases(newest: SeenListVersion, candidate: SeenListVersion & { readonly documentHash?: string }): void {
+  const numbers = `${candidate.sequenceNumber} after ${newest.sequenceNumber}`;
+  if (candidate.sequenceNumber < newest.sequenceNumber) throw new TrustListRefusal('sequence_went_back', numbers);
+  const isKnown = [candidate.contentHash, candidate.documentHash].includes(newest.contentHash);
+  if (candidate.sequenceNumber === newest.sequenceNumber && !isKnown) throw new TrustListRefusal('sequence_reused', numbers);
 }
 
-/** A release that was seen, and when. */
-export type DatedRelease = SeenRelease & { readonly seenAt: Date };
+export type DatedListVersion = SeenListVersion & { readonly seenAt: Date };
 
-/** Ahead of the number before, for who counts; and for each second since, for who counts milliseconds. */
-const FREE_JUMP = 1_000;
-/** The first number of a list that does not begin like a date. Milliseconds since 1970 reach it in the year 5138. */
+/** Permitted increase of a number, for operators that count; and per second since, for operators that use milliseconds. */
+const MAX_UNDATED_JUMP = 1_000;
+/** Limit of the first number of a list that does not begin with a date. Milliseconds since 1970 reach it in the year 5138. */
 const MAX_FIRST = 1e14;
-/** `20261231`, with a count or the time of day behind it. */
+/** `20261231`, followed by a counter or the time of day. */
 const DATED = /^(?<year>20\d{2})(?<month>0[1-9]|1[0-2])(?<day>0[1-9]|[12]\d|3[01])\d{0,7}$/;
 const DAY_MS = 86_400_000;
 
 /**
- * Whoever once signs a number near the end would keep every later release out for good, so numbers grow as far as counting
- * or dates let them.
- * @param seen the newest release that was seen; undefined for none.
+ * A list with a number near the maximum would block all later versions forever, so a number may only increase as far as counting or dates
+ * explain.
+ * @param newest undefined if none was seen.
  * @throws TrustListRefusal `sequence_jumped`.
  */
-export function assertNoJump(seen: DatedRelease | undefined, next: SeenRelease, now: Date): void {
-  const { sequenceNumber } = next;
+export function assertNoSequenceJump(newest: DatedListVersion | undefined, candidate: SeenListVersion, now: Date): void {
+  const { sequenceNumber } = candidate;
   if (isDated(sequenceNumber, now)) return;
-  const seconds = seen === undefined ? 0 : Math.max(0, now.getTime() - seen.seenAt.getTime()) / 1000;
-  const limit = seen === undefined ? MAX_FIRST : seen.sequenceNumber + FREE_JUMP * (1 + seconds);
+  const seconds = newest === undefined ? 0 : Math.max(0, now.getTime() - newest.seenAt.getTime()) / 1000;
+  const limit = newest === undefined ? MAX_FIRST : newest.sequenceNumber + MAX_UNDATED_JUMP * (1 + seconds);
   if (sequenceNumber <= limit) return;
-  const before = seen === undefined ? 'as the first number' : `after ${seen.sequenceNumber}`;
+  const reference = newest === undefined ? 'as the first number' : `after ${newest.sequenceNumber}`;
   throw new TrustListRefusal(
     'sequence_jumped',
-    `${sequenceNumber} ${before}; where this is right, DELETE /cache/trust-list?releases=true lets numbers begin anew`,
+    `${sequenceNumber} ${reference}; where this is right, DELETE /cache/trust-list?releases=true lets numbers begin anew`,
   );
 }
 
-/** Whether a number begins with a date that has come. */
+/** True if a number begins with a date that is not in the future. */
 function isDated(sequenceNumber: number, now: Date): boolean {
   const { year, month, day } = DATED.exec(String(sequenceNumber))?.groups ?? {};
   const date = Date.parse(`${year}-${month}-${day}T00:00:00Z`);

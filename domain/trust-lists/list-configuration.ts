@@ -24,8 +24,8 @@ const EntityInfo = strictObject({
 }).meta({ id: 'TrustedEntityInfo' });
 export type EntityInfo = z.infer<typeof EntityInfo>;
 
-/** What a list of public bodies says of each (TS 119 602 annex H). */
-const standing = {
+/** Status of an entity in lists of public bodies (TS 119 602 annex H). */
+const statusProperties = {
   status: z
     .enum(ENTITY_STATUSES)
     .optional()
@@ -36,22 +36,22 @@ const standing = {
     .describe('Since when the status holds; since it was written unless stated'),
 };
 
-/** An issuer of this tenant: what others anchor is listed, the CA of a key chain where it has one. */
+/** An issuer of this tenant. Its trust anchor is listed: the CA of the key chain, if there is one. */
 const InternalEntity = strictObject({
   type: z.literal('internal'),
   issuerKeyChainId: Reference,
   revocationKeyChainId: Reference.optional().describe('Absent: the entity lists no revocation service'),
   info: EntityInfo,
-  ...standing,
+  ...statusProperties,
 });
 
-/** Somebody else. A text may hold a whole chain; its first certificate is listed. */
+/** An external issuer. The text may contain a chain; its first certificate is listed. */
 const ExternalEntity = strictObject({
   type: z.literal('external'),
   issuerCertPem: Pem,
   revocationCertPem: Pem.optional().describe('Absent: the entity lists no revocation service'),
   info: EntityInfo,
-  ...standing,
+  ...statusProperties,
 });
 
 export const TrustListEntity = z.discriminatedUnion('type', [InternalEntity, ExternalEntity]).meta({ id: 'TrustListEntity' });
@@ -60,7 +60,6 @@ export type TrustListEntity = z.infer<typeof TrustListEntity>;
 const Entities = z.array(TrustListEntity).max(MAX_ENTITIES);
 const Description = z.string().max(1000).nullish();
 
-/** What replaces a list that is there. */
 export const TrustListReplacement = object({
   id: ConfigurationId.optional(),
   description: Description,
@@ -71,26 +70,25 @@ export const TrustListReplacement = object({
 }).meta({ id: 'TrustListInput' });
 export type TrustListReplacement = z.infer<typeof TrustListReplacement>;
 
-/** Members replace those of the stored list; null resets to the default. */
+/** Properties replace those of the stored list; null resets to the default. */
 export const TrustListUpdate = TrustListReplacement.extend({ entities: Entities.optional() }).meta({ id: 'TrustListUpdate' });
 export type TrustListUpdate = z.infer<typeof TrustListUpdate>;
 
-/** What was wished for, kept for as long as the list is; each release is made of it anew. */
 export type TrustListConfiguration = {
   readonly id: string;
   readonly description?: string;
-  /** Absent: the first usable one signs. */
+  /** Absent: the oldest usable key chain signs. */
   readonly keyChainId?: string;
   readonly entities: readonly TrustListEntity[];
   readonly data?: TrustListData;
 };
 
-/** @param wanted by somebody who writes it, or as a list has it. */
+/** @param input of an administrator, or a stored list. */
 export function configurationOf(
   id: string,
-  wanted: Omit<TrustListReplacement, 'entities'> & Pick<TrustListConfiguration, 'entities'>,
+  input: Omit<TrustListReplacement, 'entities'> & Pick<TrustListConfiguration, 'entities'>,
 ): TrustListConfiguration {
-  const { description, keyChainId, entities, data } = wanted;
-  const given = { description: description ?? undefined, keyChainId: keyChainId ?? undefined };
-  return { id, ...defined({ ...given, data: data ?? undefined }), entities };
+  const { description, keyChainId, entities, data } = input;
+  const presentValues = { description: description ?? undefined, keyChainId: keyChainId ?? undefined };
+  return { id, ...defined({ ...presentValues, data: data ?? undefined }), entities };
 }

@@ -12,7 +12,7 @@ import type { SchemeInformation } from './scheme-information.ts';
 const PATH = 'data.LoTE.ListAndSchemeInformation';
 const EUROPE = 'EU';
 
-/** The address of an operator: as it is stated, else that of the tenant where it is whole. */
+/** The operator's address: configured, otherwise the tenant's if it is complete. */
 export function operatorAddress(
   { SchemeOperatorAddress }: SchemeInformation,
   owner: ListOwner,
@@ -21,45 +21,45 @@ export function operatorAddress(
   const { streetAddress, locality, stateOrProvince, postalCode, country } = ownerAddress(owner);
   if (streetAddress === undefined || country === undefined || owner.contact === null) return undefined;
   const lang = 'en';
-  const rest = {
+  const optionalProperties = {
     ...(locality !== undefined && { Locality: locality }),
     ...(stateOrProvince !== undefined && { StateOrProvince: stateOrProvince }),
     ...(postalCode !== undefined && { PostalCode: postalCode }),
   };
   return {
-    SchemeOperatorPostalAddress: [{ lang, StreetAddress: streetAddress, ...rest, Country: country }],
+    SchemeOperatorPostalAddress: [{ lang, StreetAddress: streetAddress, ...optionalProperties, Country: country }],
     SchemeOperatorElectronicAddress: [{ lang, uriValue: owner.contact }],
   };
 }
 
 /**
- * What a list of a European type has to say and no service can know (TS 119 602 table 1 and annexes D to H).
- * @throws Failure `invalid_input` that names all that is missing.
+ * Asserts that a list of a European type contains all properties that only the operator knows (TS 119 602 table 1 and annexes D to H).
+ * @throws Failure `invalid_input` with all missing properties.
  */
-export function assertExplicit({ data }: TrustListConfiguration, owner: ListOwner): void {
+export function assertSchemeComplete({ data }: TrustListConfiguration, owner: ListOwner): void {
   const scheme = data?.LoTE?.ListAndSchemeInformation ?? {};
   const { fixed } = profileOf(scheme.LoTEType);
   if (fixed === undefined) return;
-  const said = { ...scheme, SchemeOperatorAddress: operatorAddress(scheme, owner) };
-  const missing = (['SchemeOperatorAddress', 'SchemeName', 'SchemeInformationURI', 'PolicyOrLegalNotice'] as const).filter(
-    (member) => said[member] === undefined,
+  const completeScheme = { ...scheme, SchemeOperatorAddress: operatorAddress(scheme, owner) };
+  const missingMembers = (['SchemeOperatorAddress', 'SchemeName', 'SchemeInformationURI', 'PolicyOrLegalNotice'] as const).filter(
+    (member) => completeScheme[member] === undefined,
   );
-  const errors = missing.map((member): FieldError => ({ path: `${PATH}.${member}`, message: 'missing' }));
+  const errors = missingMembers.map((member): FieldError => ({ path: `${PATH}.${member}`, message: 'missing' }));
   const { HistoricalInformationPeriod: period } = scheme;
   if (period !== undefined && period !== fixed.HistoricalInformationPeriod) {
     const message = `lists of this type have ${fixed.HistoricalInformationPeriod ?? 'none'}`;
     errors.push({ path: `${PATH}.HistoricalInformationPeriod`, message });
   }
   if (errors.length === 0) return;
-  const named = errors.map(({ path, message }) => `${path.slice(PATH.length + 1)} (${message})`).join(', ');
+  const problemText = errors.map(({ path, message }) => `${path.slice(PATH.length + 1)} (${message})`).join(', ');
   throw new Failure('invalid_input', {
-    message: `A list of the type ${scheme.LoTEType} cannot be published so: ${named}.`,
+    message: `A list of the type ${scheme.LoTEType} cannot be published so: ${problemText}.`,
     errors,
   });
 }
 
 /**
- * Readers refuse a list whose signer is called otherwise than its operator (TS 119 602 section 6.8).
+ * Verifiers reject a list whose signer has another name than its operator (TS 119 602 section 6.8).
  * @param certificate of the signer, DER in standard base64.
  * @throws Failure `invalid_input` for a list of a European type.
  */
@@ -74,7 +74,7 @@ export function assertSignedByOperator(document: JsonObject, certificate: string
 const CHANGE =
   'name a key chain for trustList with the organization of the operator and the SchemeTerritory as country, or change the operator or the territory';
 
-/** The same of a list of another type, which some readers take. */
+/** The same check as a warning for lists of other types, which some verifiers accept. */
 export function findSignerProblems(list: PublishedList): Finding[] {
   const certificate = signerOf(list);
   if (certificate === undefined) return [];
@@ -97,14 +97,14 @@ function findSignerProblem(scheme: JsonObject, certificate: string): string | un
   return `the certificate of its signer names ${country ?? 'no country'}, its operator is of ${countries.join(', ')}`;
 }
 
-/** An operator of a list of `EU` may name the country of its address, and readers that compare the two reject the list. */
+/** The certificate may have the country of the operator's address in a list of `EU`, but some verifiers compare it with the territory. */
 function findTerritoryProblem({ SchemeTerritory: territory }: JsonObject, certificate: string): string | undefined {
   const { country } = subjectNames(certificate);
   if (typeof territory !== 'string' || country === territory) return undefined;
   return `the certificate of its signer names ${country ?? 'no country'}, the list ${territory} as its SchemeTerritory`;
 }
 
-/** Where an operator is; nobody is of `EU` alone. */
+/** Countries of an operator; `EU` alone is no location. */
 function countriesOf(scheme: JsonObject): readonly string[] {
   const { SchemeTerritory: territory, SchemeOperatorAddress: address } = scheme;
   if (typeof territory !== 'string') return [];
@@ -127,7 +127,7 @@ function schemeOf(document: JsonObject): JsonObject {
   return isJsonObject(scheme) ? scheme : {};
 }
 
-/** DER in standard base64, as the release carries it. */
+/** The signer's certificate in a list version, DER in standard base64. */
 function signerOf({ jwt }: PublishedList): string | undefined {
   const [header = ''] = jwt.split('.', 1);
   const { x5c } = JSON.parse(Buffer.from(header, 'base64url').toString('utf8')) as { x5c?: string[] };

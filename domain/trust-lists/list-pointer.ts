@@ -1,34 +1,32 @@
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { TrustListRefusal } from './trust-list-refusal.ts';
 
-/** Another list that a list of lists names, and who signs it. */
+/** A reference in a list of lists to another list, with its signers. */
 export type ListPointer = {
   readonly uri: string;
   /** DER in standard base64. */
   readonly signers: readonly string[];
   readonly territory: string | undefined;
-  /** The other list points to lists itself. */
   readonly isListOfLists: boolean;
 };
 
-/** Europe has a few more than thirty lists; whoever names more wants to keep somebody busy. */
+/** Limit of followed lists: Europe has about thirty, and more would serve a denial of service. */
 export const MAX_POINTERS = 64;
-/** With those that are passed over: the same lists stand there in several forms. */
+/** Limit including skipped pointers: the same lists are published in several formats. */
 export const MAX_POINTERS_READ = 256;
 const MAX_SIGNERS = 20;
-/** Of one pointer; a list has a handful. */
 const MAX_QUALIFIERS = 20;
 
 const LIST_OF_LISTS = /listofthelists$|ListOfTrustedLists$|LoTEType\/\w*ListOfLists$/i;
-/** What a program reads; the same lists stand there for people, too. */
+/** Machine-readable formats; the same lists are also published for humans. */
 const READABLE = /tsl\+xml|jose|jwt|json/i;
 
 export function isListOfLists(type: string): boolean {
   return LIST_OF_LISTS.test(type);
 }
 
-/** @returns nothing for what programs do not read, or what names no address or nobody who signs. */
-export function pointerOf({
+/** @returns an empty list for a format that is not machine-readable, an invalid address, or missing signers. */
+export function toListPointer({
   uri,
   signers,
   territory,
@@ -48,8 +46,8 @@ export function pointerOf({
 }
 
 /**
- * TS 119 602 section 6.3.13. What is not understood points nowhere.
- * @throws TrustListRefusal `malformed` for more than anybody needs.
+ * Parses the pointers of a list (TS 119 602 section 6.3.13). Unsupported pointers are skipped.
+ * @throws TrustListRefusal `malformed` above the limit.
  */
 export function parsePointers(value: Json | undefined): readonly ListPointer[] {
   if (!Array.isArray(value)) return [];
@@ -60,7 +58,7 @@ export function parsePointers(value: Json | undefined): readonly ListPointer[] {
       .slice(0, MAX_SIGNERS)
       .flatMap(({ X509Certificates: certificates }) => listOf(certificates).slice(0, MAX_SIGNERS))
       .flatMap(({ val }) => (typeof val === 'string' ? [val.replaceAll(/\s/g, '')] : []));
-    return pointerOf({
+    return toListPointer({
       uri: pointer['LoTELocation'],
       signers,
       territory: qualifierOf(qualifiers, 'SchemeTerritory'),
@@ -70,7 +68,7 @@ export function parsePointers(value: Json | undefined): readonly ListPointer[] {
   });
 }
 
-/** Each stands in an object of its own, or all in one; the last of a name counts. */
+/** Qualifiers are in one object or in several; the last one of a name counts. */
 function qualifierOf(qualifiers: readonly JsonObject[], name: string): string | undefined {
   return textOf(qualifiers.findLast((qualifier) => Object.hasOwn(qualifier, name))?.[name]);
 }

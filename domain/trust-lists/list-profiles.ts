@@ -1,31 +1,29 @@
 const ETSI = 'http://uri.etsi.org/19602';
 const COMMISSION = 'http://trust.ec.europa.eu/lists/mDL';
-/** TS 119 602 annex H: history is kept for ever. */
-const FOR_EVER = 65_535;
+/** TS 119 602 annex H: history is kept forever. */
+const RETAIN_FOREVER = 65_535;
 
-/** What the type of a list says about what is in it. */
 export type ListProfile = {
-  /** Of what is issued and revoked; part of the names of services. */
+  /** Part of the names of services. */
   readonly service: string;
-  /** Begins the types of services. */
   readonly serviceTypes: string;
-  /** What the standard fixes for a list of this type, where it does. */
+  /** Values that the standard fixes for lists of this type. */
   readonly fixed?: {
     readonly StatusDeterminationApproach: string;
     readonly SchemeTypeCommunityRules: string;
-    /** Begins the address by which an entity of this list is described; the country follows. */
+    /** Prefix of the entity's information URI, followed by the country. */
     readonly entityUri?: string;
-    /** Begins the status of each service; in all other lists being listed means being approved. */
+    /** Prefix of the service statuses; in all other lists being listed means being approved. */
     readonly statuses?: string;
-    /** How long history is kept (TS 119 602 section 6.3.12); all other lists keep none. */
+    /** Retention of history (TS 119 602 section 6.3.12); all other lists have none. */
     readonly HistoricalInformationPeriod?: number;
   };
 };
 
-/** Lists of issuers of attestations of any kind: the type is left open, or one of the operator's own. */
+/** Lists of issuers of any attestations: without a type, or with one of the operator. */
 const ATTESTATIONS: ListProfile = { service: 'EAA', serviceTypes: `${ETSI}/SvcType/EAA` };
 
-/** TS 119 602 annexes D to H. The annex of registration certificates misspells its own approach. */
+/** TS 119 602 annexes D to H. The annex about registration certificates misspells its own approach. */
 const PROFILES: Readonly<Record<string, ListProfile>> = {
   [`${ETSI}/LoTEType/EUPIDProvidersList`]: european('PID', 'PIDProvider', { approach: 'PIDProvidersList', rules: 'PIDProviders' }),
   [`${ETSI}/LoTEType/EUWalletProvidersList`]: european('WalletSolution', 'WalletProvider'),
@@ -35,7 +33,7 @@ const PROFILES: Readonly<Record<string, ListProfile>> = {
     rules: 'WRPRCProvidersList',
   }),
   [`${ETSI}/LoTEType/EUPubEAAProvidersList`]: withStatuses(european('PubEAA', 'PubEAAProvider')),
-  // The Commission's own list of those who issue driving licences; the standard has none.
+  // The Commission's list of issuers of driving licences, which the standard does not define.
   [`${COMMISSION}/mDLProvidersListType`]: {
     service: 'mDL',
     serviceTypes: `${COMMISSION}/SvcType`,
@@ -46,10 +44,9 @@ const PROFILES: Readonly<Record<string, ListProfile>> = {
   },
 };
 
-/** Types of lists that the standards know. */
 export const LIST_TYPES: readonly string[] = Object.keys(PROFILES);
 
-/** Names registers, not issuers. */
+/** A list of registers, not of issuers. */
 const REGISTERS = `${ETSI}/LoTEType/EURegistrarsAndRegistersList`;
 
 function european(
@@ -72,14 +69,14 @@ function withStatuses(profile: ListProfile): ListProfile {
   const { fixed } = profile;
   if (fixed === undefined) return profile;
   const statuses = `${ETSI}/PubEAAProvidersList/SvcStatus`;
-  return { ...profile, fixed: { ...fixed, statuses, HistoricalInformationPeriod: FOR_EVER } };
+  return { ...profile, fixed: { ...fixed, statuses, HistoricalInformationPeriod: RETAIN_FOREVER } };
 }
 
 export function profileOf(type: string | undefined): ListProfile {
   return PROFILES[type ?? ''] ?? ATTESTATIONS;
 }
 
-/** Whether entities that issue and revoke something can stand in a list of this type. */
+/** True if lists of this type contain issuance and revocation services. */
 export function isListOfIssuers(type: string): boolean {
   return type !== REGISTERS;
 }

@@ -3,13 +3,13 @@ import { normalizeName } from '../formats/der/name.ts';
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** A certificate of a list, with what its use as an anchor needs, so that it is parsed once: where the list is read. */
+/** A certificate of a list, with the data for its use as an anchor, so that it is parsed once: when the list is parsed. */
 export type ListedCertificate = {
   /** DER in standard base64. */
   readonly certificate: string;
   /** SHA-256 of the DER, base64url. */
   readonly hash: string;
-  /** Normalized subject of a CA; `null` for an end entity; absent in lists that an earlier release kept. */
+  /** Normalized subject of a CA; `null` for an end entity; absent in lists that an earlier release stored. */
   readonly authority?: string | null;
 };
 
@@ -20,9 +20,9 @@ export type ListedCertificates = {
   readonly authorities: readonly (string | null)[];
 };
 
-/** @param texts of which one that is not a certificate is left out. */
+/** @param texts invalid certificates are omitted. */
 export function parseListed(texts: readonly string[]): ListedCertificates {
-  const read = texts.flatMap((certificate) => {
+  const parsed = texts.flatMap((certificate) => {
     const isBase64 = certificate.length % 4 === 0 && BASE64.test(certificate);
     const parsed = isBase64 ? parseCertificate(Buffer.from(certificate, 'base64')) : undefined;
     if (parsed === undefined) return [];
@@ -31,8 +31,8 @@ export function parseListed(texts: readonly string[]): ListedCertificates {
     return [{ certificate, hash: parsed.hash, authority }];
   });
   return {
-    certificates: read.map(({ certificate }) => certificate),
-    hashes: read.map(({ hash }) => hash),
-    authorities: read.map(({ authority }) => authority),
+    certificates: parsed.map(({ certificate }) => certificate),
+    hashes: parsed.map(({ hash }) => hash),
+    authorities: parsed.map(({ authority }) => authority),
   };
 }

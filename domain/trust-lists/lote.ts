@@ -3,55 +3,53 @@ import { defined } from '../shared/defined.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { valueOrUndefined } from '../shared/value-or-undefined.ts';
 import { isListOfLists, type ListPointer, MAX_POINTERS, parsePointers } from './list-pointer.ts';
-import { type FormerState, MAX_STATES } from './service-history.ts';
+import { MAX_STATES, type PreviousState } from './service-history.ts';
 import { parseDateTime, SKEW_SECONDS } from './signed-list.ts';
 import { TrustListRefusal } from './trust-list-refusal.ts';
 
-/** Of a name, an address, a type or a status. */
+/** Limit of a name, an address, a type or a status. */
 const MAX_TEXT = 2_000;
-/** In base64; chains of them are no certificate. */
+/** Limit in base64; a text with several certificates is invalid. */
 const MAX_CERTIFICATE = 20_000;
-/** Of all services of a list together: each is parsed by whoever relies on it. */
+/** Limit for all services of a list, because each certificate must be parsed. */
 export const MAX_CERTIFICATES = 5_000;
 
-/** What was read of a list is kept for long, so nothing in it may be of any size. @throws TrustListRefusal `malformed`. */
-export function withinBounds(list: TrustList): TrustList {
+/** Parsed lists are stored for a long time, so the size of their values is limited. @throws TrustListRefusal `malformed`. */
+export function assertWithinBounds(list: TrustList): TrustList {
   const services = list.entities.flatMap((entity) => entity.services);
   const certificates = services.flatMap((service) => service.certificates);
   if (certificates.length > MAX_CERTIFICATES) throw new TrustListRefusal('malformed', 'too many certificates');
   const pointers = list.pointers ?? [];
   const long = [...certificates, ...pointers.flatMap(({ signers }) => signers)];
   const states = services.flatMap((service) => [service, ...(service.history ?? [])]);
-  const short = [
+  const shortTexts = [
     list.territory,
     ...list.entities.flatMap(({ name, country }) => [name, country]),
     ...states.flatMap(({ type, status }) => [type, status]),
     ...pointers.map(({ territory }) => territory),
   ];
   const isLong = (text: string | undefined) => text !== undefined && text.length > MAX_TEXT;
-  if (short.some(isLong) || long.some((text) => text.length > MAX_CERTIFICATE)) {
+  if (shortTexts.some(isLong) || long.some((text) => text.length > MAX_CERTIFICATE)) {
     throw new TrustListRefusal('malformed', 'a text is too long');
   }
   return list;
 }
 
-/** A list of trusted entities (ETSI TS 119 602), as far as trust follows from it. */
+/** The trust-relevant content of a list of trusted entities (ETSI TS 119 602). */
 export type TrustList = {
   readonly sequenceNumber: number;
   readonly issuedAt: Date;
-  /** `null`: the list is closed and vouches for nobody. */
+  /** `null`: the list is closed and nothing in it is trusted. */
   readonly nextUpdate: Date | null;
   readonly entities: readonly TrustedEntity[];
-  /** Of the scheme, as the list says. */
   readonly territory?: string;
-  /** Lists that it points to and that can be followed; absent where it points to none. */
+  /** Supported pointers to other lists; absent without pointers. */
   readonly pointers?: readonly ListPointer[];
-  /** It says that it is there for its pointers. */
   readonly isListOfLists?: true;
 };
 
 export type TrustedEntity = {
-  /** Tells entities apart wherever they stand: hash of names and country. One name may belong to two of them. */
+  /** Identifies an entity across lists: hash of names and country. Two entities may have the same name. */
   readonly id: string;
   readonly name: string;
   readonly country: string | undefined;
@@ -62,21 +60,24 @@ export type TrustedService = {
   readonly type: string | undefined;
   /** Absent in lists where being listed means being approved. */
   readonly status: string | undefined;
-  /** DER in standard base64, as they stand in the list, white space removed. */
+  /** DER in standard base64 as in the list, without white space. */
   readonly certificates: readonly string[];
-  /** SHA-256 of each, base64url, and the normalized subject of each CA (`null` for end entities). Absent: they were not parsed. */
+  /**
+   * SHA-256 of each certificate, base64url, and the normalized subject of each CA (`null` for end entities). Absent if they were not
+   * parsed.
+   */
   readonly hashes?: readonly string[];
   readonly authorities?: readonly (string | null)[];
-  /** When the status began, and what there was before; only of services that have a status. */
+  /** Start of the status, and previous states; only for services with a status. */
   readonly since?: Date;
-  readonly history?: readonly FormerState[];
+  readonly history?: readonly PreviousState[];
 };
 
-/** The rules of parsing that this reader follows (section 6.3.1). */
+/** The supported format version (section 6.3.1). */
 const VERSION = 1;
 
 /**
- * Reads the verified document. Members that we do not know are passed over, unless they are critical extensions.
+ * Parses the verified document. Unknown properties are ignored, except critical extensions.
  * @throws TrustListRefusal `malformed`, `version`, `critical_extension`, `from_the_future`, `outdated`.
  */
 export function parseTrustList(payload: JsonObject, now: Date): TrustList {
@@ -93,16 +94,16 @@ export function parseTrustList(payload: JsonObject, now: Date): TrustList {
   const end = scheme['NextUpdate'];
   const territory = textOf(scheme['SchemeTerritory']);
   const hasPointingType = isListOfLists(textOf(scheme['LoTEType']) ?? '');
-  const about = { sequenceNumber, issuedAt, ...defined({ territory }), ...(hasPointingType && { isListOfLists: true as const }) };
-  if (end === null) return withinBounds({ ...about, nextUpdate: null, entities: [] });
+  const header = { sequenceNumber, issuedAt, ...defined({ territory }), ...(hasPointingType && { isListOfLists: true as const }) };
+  if (end === null) return assertWithinBounds({ ...header, nextUpdate: null, entities: [] });
   const nextUpdate = parseDateTime(end, 'NextUpdate');
   if (nextUpdate <= now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
-  const named = scheme['PointersToOtherLoTE'];
-  const pointers = parsePointers(named);
+  const pointerValue = scheme['PointersToOtherLoTE'];
+  const pointers = parsePointers(pointerValue);
   if (pointers.length > MAX_POINTERS) throw new TrustListRefusal('malformed', 'too many pointers');
-  // One without entities is there for its pointers, also where none of them can be followed.
-  const isPointing = Array.isArray(named) && named.length > 0;
-  return withinBounds({ ...about, nextUpdate, entities, ...(isPointing && { pointers }) });
+  // A list without entities is a list of lists, even if none of its pointers is supported.
+  const isPointing = Array.isArray(pointerValue) && pointerValue.length > 0;
+  return assertWithinBounds({ ...header, nextUpdate, entities, ...(isPointing && { pointers }) });
 }
 
 function parseSequenceNumber(value: Json | undefined): number {
@@ -115,8 +116,8 @@ function parseEntity(value: Json, now: Date): TrustedEntity {
   const information = objectOf(entity['TrustedEntityInformation'], 'TrustedEntityInformation');
   assertNoCritical(information['TEInformationExtensions']);
   const names = information['TEName'];
-  const [first] = listOf(names, 'TEName');
-  const name = isJsonObject(first) ? first['value'] : undefined;
+  const [firstName] = listOf(names, 'TEName');
+  const name = isJsonObject(firstName) ? firstName['value'] : undefined;
   // TS 119 602 section 6.5.1
   if (typeof name !== 'string') throw new TrustListRefusal('malformed', 'TEName');
   const country = countryOf(information['TEAddress']);
@@ -131,8 +132,8 @@ function parseEntity(value: Json, now: Date): TrustedEntity {
 
 function countryOf(address: Json | undefined): string | undefined {
   const postal = isJsonObject(address) ? address['TEPostalAddress'] : undefined;
-  const first = Array.isArray(postal) ? postal[0] : undefined;
-  const country = isJsonObject(first) ? first['Country'] : undefined;
+  const firstAddress = Array.isArray(postal) ? postal[0] : undefined;
+  const country = isJsonObject(firstAddress) ? firstAddress['Country'] : undefined;
   return typeof country === 'string' ? country : undefined;
 }
 
@@ -142,36 +143,36 @@ function parseService(value: Json, now: Date): TrustedService {
   assertNoCritical(information['ServiceInformationExtensions']);
   const { ServiceTypeIdentifier: type, ServiceStatus: status, ServiceDigitalIdentity: identity } = information;
   const certificates = isJsonObject(identity) ? identity['X509Certificates'] : undefined;
-  // A status that is no text is one that nobody knows, and not none.
-  const stated = status === undefined || typeof status === 'string' ? status : '';
+  // A status of another type than text is unknown, not absent.
+  const statedStatus = status === undefined || typeof status === 'string' ? status : '';
   const start = timeOf(information['StatusStartingTime']);
-  // A status that has not begun vouches for nothing (TS 119 602 section 6.6.5), and the service keeps its place: one for
-  // revocation that is to come does not leave the revocation to the issuers.
+  // A status that has not begun is not trusted (TS 119 602 section 6.6.5), but the service remains listed: a future revocation service must
+  // not leave the revocation to the issuers.
   const isUpcoming = start !== undefined && start.getTime() > now.getTime() + SKEW_SECONDS * 1000;
-  const known = isUpcoming ? '' : stated;
+  const effectiveStatus = isUpcoming ? '' : statedStatus;
   return {
     type: typeof type === 'string' ? type : undefined,
-    status: known,
+    status: effectiveStatus,
     certificates: listOf(certificates, 'X509Certificates').flatMap(parseValue),
-    ...(known !== undefined && parsePast(information['StatusStartingTime'], service['ServiceHistory'])),
+    ...(effectiveStatus !== undefined && parseHistory(information['StatusStartingTime'], service['ServiceHistory'])),
   };
 }
 
-/** What cannot be read of the past vouches for nothing that was issued then. */
-function parsePast(
+/** An invalid history is not trusted for credentials issued in that time. */
+function parseHistory(
   start: Json | undefined,
   history: Json | undefined,
-): { readonly since?: Date; readonly history?: readonly FormerState[] } {
-  const since = timeOf(start);
-  if (since === undefined) return {};
+): { readonly since?: Date; readonly history?: readonly PreviousState[] } {
+  const currentStart = timeOf(start);
+  if (currentStart === undefined) return {};
   const states = (Array.isArray(history) ? history : []).slice(0, MAX_STATES).flatMap((state) => {
     if (!isJsonObject(state)) return [];
-    const began = timeOf(state['StatusStartingTime']);
+    const startedAt = timeOf(state['StatusStartingTime']);
     const status = textOf(state['ServiceStatus']);
-    if (began === undefined || status === undefined) return [];
-    return [{ type: textOf(state['ServiceTypeIdentifier']), status, since: began }];
+    if (startedAt === undefined || status === undefined) return [];
+    return [{ type: textOf(state['ServiceTypeIdentifier']), status, since: startedAt }];
   });
-  return { since, ...(states.length > 0 && { history: states }) };
+  return { since: currentStart, ...(states.length > 0 && { history: states }) };
 }
 
 function timeOf(value: Json | undefined): Date | undefined {
@@ -187,7 +188,7 @@ function parseValue(entry: Json): readonly string[] {
   return typeof value === 'string' ? [value.replaceAll(/\s/g, '')] : [];
 }
 
-/** TS 119 602 section 6.3.17: who does not understand a critical extension must not use the list. */
+/** TS 119 602 section 6.3.17: a list with an unsupported critical extension must not be used. */
 function assertNoCritical(extensions: Json | undefined): void {
   for (const extension of listOf(extensions, 'extensions')) {
     const isCritical =
@@ -202,7 +203,7 @@ function objectOf(value: Json | undefined, name: string): JsonObject {
   return value;
 }
 
-/** Lists without entries are left out (section 6.4.0). */
+/** Empty lists are omitted (section 6.4.0). */
 function listOf(value: Json | undefined, name: string): readonly Json[] {
   if (value === undefined) return [];
   if (!Array.isArray(value)) throw new TrustListRefusal('malformed', name);

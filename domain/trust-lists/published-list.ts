@@ -1,54 +1,50 @@
-import { isCompromised, type KeyChain, pickKeyChain } from '../keys/key-chain.ts';
+import { isCompromised, type KeyChain, selectKeyChain } from '../keys/key-chain.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { TrustListConfiguration } from './list-configuration.ts';
 
-/** A list of the tenant with its latest release. */
 export type PublishedList = TrustListConfiguration & {
-  /** The key chain that signed the release. */
+  /** The key chain that signed the version. */
   readonly signedBy: string;
-  /** From 1; grows by one with every write and every signature, and never belongs to two releases. */
+  /** Starts at 1, is incremented with every write and every signature, and is never reused. */
   readonly sequenceNumber: number;
-  /** The release as it is published, compact. */
+  /** The published version, compact. */
   readonly jwt: string;
-  /** When the release ends. */
+  /** End of the version. */
   readonly nextUpdate: Date;
   readonly createdAt: Date;
-  /** When the release was made. */
+  /** Creation of the version. */
   readonly updatedAt: Date;
 };
 
-/** A release that another one has replaced. */
 export type ListVersion = { readonly id: string; readonly list: PublishedList };
 
-/** Lists of one tenant. */
 export const MAX_LISTS = 50;
-/** Releases of one list that are kept; the oldest go first. */
+/** Limit of stored versions per list; the oldest are deleted. */
 export const MAX_VERSIONS = 50;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const VALID_MS = 30 * DAY_MS;
-/** A release is replaced while a third of its time is left. */
+/** A version is renewed after two thirds of its lifetime. */
 export const RENEW_BEFORE_MS = VALID_MS / 3;
 
 export type Signer = { readonly chain: KeyChain; readonly nextUpdate: Date };
 
 /**
- * Who signs a release, and until when it counts: no longer than the certificate of its signer. Without a wish one that
- * lasts is taken before one that does not.
- * @throws Failure like `pickKeyChain`.
+ * The signer of a list version, and its end, which does not exceed the signer's certificate. Unless a key chain is configured, one that
+ * remains valid long enough is preferred.
+ * @throws Failure like `selectKeyChain`.
  */
-export function chooseSigner(chains: readonly KeyChain[], now: Date, wantedId: string | undefined): Signer {
+export function selectListSigner(chains: readonly KeyChain[], now: Date, requestedId: string | undefined): Signer {
   const end = now.getTime() + VALID_MS;
-  const lasting = chains.filter(
+  const longValid = chains.filter(
     (chain) => chain.usages.includes('trustList') && !isCompromised(chain) && chain.active.notAfter.getTime() >= end,
   );
-  const candidates = wantedId === undefined && lasting.length > 0 ? lasting : chains;
-  const chain = pickKeyChain(candidates, 'trustList', now, wantedId);
-  const until = Math.min(end, chain.active.notAfter.getTime());
-  return { chain, nextUpdate: new Date(Math.floor(until / 1000) * 1000) };
+  const candidates = requestedId === undefined && longValid.length > 0 ? longValid : chains;
+  const chain = selectKeyChain(candidates, 'trustList', now, requestedId);
+  const endMs = Math.min(end, chain.active.notAfter.getTime());
+  return { chain, nextUpdate: new Date(Math.floor(endMs / 1000) * 1000) };
 }
 
-/** What a release says. */
 export function documentOf({ jwt }: Pick<PublishedList, 'jwt'>): JsonObject {
   const [, payload = ''] = jwt.split('.', 2);
   return JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as JsonObject;

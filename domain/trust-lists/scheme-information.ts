@@ -4,7 +4,7 @@ import { isJsonObject } from '../shared/json.ts';
 import { ContactUri, HarmlessUri as Uri, WebAddress } from '../shared/web-address.ts';
 import { isListOfIssuers, LIST_TYPES } from './list-profiles.ts';
 
-/** BCP 47, as far as anybody uses it. */
+/** BCP 47, restricted to common forms. */
 export const Language = z.string().regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, 'a language, such as en');
 
 const texts = <S extends z.ZodType>(entry: S) => listUpTo(entry, 20);
@@ -23,9 +23,7 @@ const PostalAddress = strictObject({
 
 const Policy = strictObject({ LoTEPolicy: strictObject({ lang: Language, uriValue: WebAddress }) });
 
-/**
- * The text of a notice. Lists of earlier releases have it with a language, for which the document has no place (TS 119 602 section 6.3.11).
- */
+/** The text of a notice. Earlier releases stored it with a language, for which the document has no property (TS 119 602 section 6.3.11). */
 export function noticeText(notice: unknown): unknown {
   const isOlder = isJsonObject(notice) && Object.keys(notice).sort().join() === 'lang,value';
   return isOlder ? notice['value'] : notice;
@@ -33,21 +31,21 @@ export function noticeText(notice: unknown): unknown {
 
 const LegalNotice = strictObject({ LoTELegalNotice: z.preprocess(noticeText, Line) });
 
-function isOfOneKind(entries: readonly object[]): boolean {
+function isHomogeneous(entries: readonly object[]): boolean {
   return new Set(entries.map((entry) => 'LoTEPolicy' in entry)).size <= 1;
 }
 
-const WRITTEN_HERE = ['LoTEVersionIdentifier', 'LoTESequenceNumber', 'ListIssueDateTime', 'NextUpdate', 'TrustedEntitiesList'];
+const SERVICE_PROPERTIES = ['LoTEVersionIdentifier', 'LoTESequenceNumber', 'ListIssueDateTime', 'NextUpdate', 'TrustedEntitiesList'];
 
-/** Nothing is taken and passed over: somebody who sets a number or a time would believe that it counts. */
+/** Unknown properties are rejected: an administrator who sets a number or a time would otherwise believe that it takes effect. */
 function describeUnknownKey(issue: { readonly code?: string; readonly keys?: readonly string[] }) {
   if (issue.code !== 'unrecognized_keys') return undefined;
-  const [own] = (issue.keys ?? []).filter((key) => WRITTEN_HERE.includes(key));
-  if (own !== undefined) return `${own} is written by the service and cannot be set`;
+  const [serviceProperty] = (issue.keys ?? []).filter((key) => SERVICE_PROPERTIES.includes(key));
+  if (serviceProperty !== undefined) return `${serviceProperty} is written by the service and cannot be set`;
   return `${(issue.keys ?? []).join(', ')} cannot be set`;
 }
 
-/** What an operator may say about its scheme (TS 119 602 section 6.3). All else in a list is written by the service. */
+/** Scheme information that the operator may set (TS 119 602 section 6.3). Everything else in a list is written by the service. */
 export const SchemeInformation = strictObject(
   {
     LoTEType: Uri.refine(isListOfIssuers, 'lists of registrars and registers are not supported')
@@ -66,7 +64,7 @@ export const SchemeInformation = strictObject(
     SchemeTypeCommunityRules: texts(strictObject({ lang: Language, uriValue: Uri })).optional(),
     SchemeTerritory: Country.optional(),
     PolicyOrLegalNotice: texts(z.union([Policy, LegalNotice]))
-      .refine(isOfOneKind, 'either policies or notices, not both')
+      .refine(isHomogeneous, 'either policies or notices, not both')
       .optional()
       .describe('Either addresses of policies or texts of notices'),
     HistoricalInformationPeriod: wholeNumber(1, 65_535).optional(),
@@ -76,7 +74,7 @@ export const SchemeInformation = strictObject(
 ).meta({ id: 'SchemeInformation' });
 export type SchemeInformation = z.infer<typeof SchemeInformation>;
 
-/** The shape of the document, with nothing in it but what may be set. */
+/** The document's structure, reduced to configurable properties. */
 export const TrustListData = strictObject(
   {
     LoTE: strictObject({ ListAndSchemeInformation: SchemeInformation.optional() }, { error: describeUnknownKey }).optional(),

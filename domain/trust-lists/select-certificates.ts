@@ -1,29 +1,28 @@
 import { type ListedCertificate, parseListed } from './listed-certificate.ts';
 import type { TrustedEntity, TrustedService, TrustList } from './lote.ts';
-import { goodPeriods, type Period } from './service-history.ts';
+import { approvedPeriods, type Period } from './service-history.ts';
 
-/** A service that vouches for something, and the one that may revoke for it. Types are compared letter by letter. */
+/** An issuance service type, and the type of its revocation service. Types are compared exactly. */
 export type ServicePair = {
   readonly issuance: string;
-  /** Absent where a list has no such services. */
+  /** Absent for lists without such services. */
   readonly revocation?: string;
 };
 
-/** Which services of a list vouch for something. */
+/** Services of a list that are trusted for a purpose. */
 export type TrustPurpose = {
   readonly services: readonly ServicePair[];
-  /** Values of `ServiceStatus` that let a service count; one without a status always does. */
+  /** Accepted values of `ServiceStatus`; services without a status are always accepted. */
   readonly statuses: readonly string[];
   /**
-   * `issuance`: the status counts that a service had when something was issued, by its history (TS 119 612 section 5.6), and not
-   * the one that it has at the time of the check.
+   * `issuance`: the status at the time of issuance decides, by the service history (TS 119 612 section 5.6), instead of the current one.
    */
   readonly statusAt?: 'issuance';
 };
 
 const SERVICE_TYPE = 'http://uri.etsi.org/19602/SvcType';
 
-/** Who attests wallets and their keys. Lists of wallet providers carry no status (TS 119 602 annex E). */
+/** Providers that attest wallets and their keys. Lists of wallet providers contain no status (TS 119 602 annex E). */
 export const WALLET_PROVIDERS: TrustPurpose = {
   services: [
     {
@@ -36,7 +35,7 @@ export const WALLET_PROVIDERS: TrustPurpose = {
 };
 
 const XML_LISTS = 'http://uri.etsi.org/TrstSvc';
-/** Attestations in trusted lists in XML: qualified ones, those of public bodies and others (ETSI TS 119 612 section 5.5.1). */
+/** Types of attestations in XML trusted lists: qualified, of public bodies, and others (ETSI TS 119 612 section 5.5.1). */
 const XML_TYPES: readonly string[] = ['EAA/Q', 'EAA/Pub-EAA', 'EAA'].map((kind) => `${XML_LISTS}/Svctype/${kind}`);
 
 /** Services that issue credentials: PIDs, attestations of public bodies and of others, driving licences. */
@@ -46,10 +45,10 @@ export const CREDENTIAL_SERVICE_TYPES: readonly string[] = [
   ...XML_TYPES,
 ];
 
-/** Who issues credentials. Only lists of public bodies (TS 119 602 annex H) and those in XML carry a status. */
+/** Issuers of credentials. Only lists of public bodies (TS 119 602 annex H) and XML lists contain a status. */
 export function credentialIssuers(serviceTypes: readonly string[] = CREDENTIAL_SERVICE_TYPES, statusAt?: 'issuance'): TrustPurpose {
   return {
-    services: serviceTypes.map((issuance) => ({ issuance, ...revocationTwin(issuance) })),
+    services: serviceTypes.map((issuance) => ({ issuance, ...revocationTypeOf(issuance) })),
     statuses: [
       'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/notified',
       ...['granted', 'recognisedatnationallevel'].map((status) => `${XML_LISTS}/TrustedList/Svcstatus/${status}`),
@@ -60,66 +59,66 @@ export function credentialIssuers(serviceTypes: readonly string[] = CREDENTIAL_S
 
 const ISSUANCE = '/Issuance';
 
-/** Of the same kind, one speaks about revocation (TS 119 602 annexes D to H). */
-function revocationTwin(issuance: string): Pick<ServicePair, 'revocation'> {
+/** The revocation service type of the same kind (TS 119 602 annexes D to H). */
+function revocationTypeOf(issuance: string): Pick<ServicePair, 'revocation'> {
   if (XML_TYPES.includes(issuance)) return {};
   return { revocation: `${issuance.slice(0, -ISSUANCE.length)}/Revocation` };
 }
 
-/** They attest wallets and those who ask them. Their certificates sign no credentials of users. */
+/** Services that attest wallets and relying parties. Their certificates sign no credentials of users. */
 const OTHER_ISSUANCE: ReadonlySet<string> = new Set(
   ['WalletSolution', 'WRPAC', 'WRPRC'].map((kind) => `${SERVICE_TYPE}/${kind}${ISSUANCE}`),
 );
 
-/** Whether credentials can be asked for by a type: one without a twin would leave open who may revoke. */
+/** True for types of credential issuers: a type without a revocation type would leave open which service may revoke. */
 export function isCredentialIssuanceType(type: string): boolean {
   if (XML_TYPES.includes(type)) return true;
   return type.length > ISSUANCE.length && type.endsWith(ISSUANCE) && !OTHER_ISSUANCE.has(type);
 }
 
-/** Whether anybody can ask for services of a type, or for those that revoke for them. */
-export function isSelectable(type: string): boolean {
+/** True for service types that any purpose uses. */
+export function isRelevantServiceType(type: string): boolean {
   return isCredentialIssuanceType(type) || /\/(?:Issuance|Revocation|WalletProvider)$/.test(type);
 }
 
 export type SelectedCertificate = ListedCertificate & {
   readonly entity: Pick<TrustedEntity, 'id' | 'name' | 'country'>;
-  /** Of the entity's revocation services; undefined when it lists no such service. */
+  /** Certificates of the entity's revocation services; undefined when it has no such service. */
   readonly revocation: readonly ListedCertificate[] | undefined;
-  /** When it vouches for what was issued; at any time unless given. */
+  /** Issuance times for which it is trusted; absent for any time. */
   readonly periods?: readonly Period[];
-  /** It vouches for nothing that is issued now. */
+  /** True if it is not trusted for new credentials. */
   readonly isFormer?: true;
 };
 
-/** Services and certificates in one part of a selection together, which takes less than two milliseconds where hashes are stored. */
-const ITEMS_PER_PART = 100;
+/** Limit of services and certificates per chunk, which takes less than two milliseconds if hashes are stored. */
+const ITEMS_PER_CHUNK = 100;
 
-/** The certificates that vouch for something, in the order of the list. One that does not parse is passed over. */
+/** The trusted certificates for a purpose, in the order of the list. Invalid certificates are skipped. */
 export function selectCertificates(list: TrustList, purpose: TrustPurpose): readonly SelectedCertificate[] {
-  return [...selectInParts(list, purpose)].flat();
+  return [...selectInChunks(list, purpose)].flat();
 }
 
-/** The same in parts, some of them empty: a caller can serve requests between them, however many services and certificates a list has. */
-export function* selectInParts(list: TrustList, purpose: TrustPurpose): Generator<readonly SelectedCertificate[]> {
+/** Selects in chunks, some of them empty, so that the caller can serve requests in between, independent of the list's size. */
+export function* selectInChunks(list: TrustList, purpose: TrustPurpose): Generator<readonly SelectedCertificate[]> {
   const revocation = yield* revocationByService(list, purpose);
   let selected: SelectedCertificate[] = [];
   let items = 0;
   for (const { id, name, country, services } of list.entities) {
     const entity = { id, name, country };
     for (const service of services) {
-      if (++items >= ITEMS_PER_PART) {
+      if (++items >= ITEMS_PER_CHUNK) {
         yield selected;
         [selected, items] = [[], 0];
       }
       const pair = purpose.services.find(({ issuance }) => issuance === service.type);
-      const standing = pair && standingOf(service, purpose);
-      if (pair === undefined || standing === undefined) continue;
-      const revokers = pair.revocation === undefined ? undefined : revocation.get(keyOf(id, pair.revocation));
-      for (const part of readInParts(list, service)) {
-        for (const listed of part) selected.push({ ...listed, entity, revocation: revokers, ...standing });
+      const trust = pair && trustedPeriods(service, purpose);
+      if (pair === undefined || trust === undefined) continue;
+      const revocationCertificates = pair.revocation === undefined ? undefined : revocation.get(keyOf(id, pair.revocation));
+      for (const part of certificateChunks(list, service)) {
+        for (const certificate of part) selected.push({ ...certificate, entity, revocation: revocationCertificates, ...trust });
         items += part.length;
-        if (items < ITEMS_PER_PART) continue;
+        if (items < ITEMS_PER_CHUNK) continue;
         yield selected;
         [selected, items] = [[], 0];
       }
@@ -128,15 +127,15 @@ export function* selectInParts(list: TrustList, purpose: TrustPurpose): Generato
   yield selected;
 }
 
-/** Checks the types of the services only. A list without entities fits every purpose, since the first one may come later. */
+/** Checks service types only. A list without entities is suitable for every purpose, because entities may be added later. */
 export function hasServicesFor({ entities }: TrustList, purpose: TrustPurpose): boolean {
   const types = new Set(entities.flatMap(({ services }) => services.map(({ type }) => type)));
   return entities.length === 0 || purpose.services.some(({ issuance }) => types.has(issuance));
 }
 
 /**
- * Per entity and type of revocation service. An entity whose revocation service does not count, or has no usable
- * certificate, has nobody to revoke for it.
+ * Revocation certificates by entity and service type. An entity whose revocation service is not approved, or has no valid certificate,
+ * cannot have revocations.
  */
 function* revocationByService(
   list: TrustList,
@@ -147,19 +146,19 @@ function* revocationByService(
   let items = 0;
   for (const { id, services } of list.entities) {
     for (const service of services) {
-      if (++items >= ITEMS_PER_PART) {
+      if (++items >= ITEMS_PER_CHUNK) {
         yield [];
         items = 0;
       }
       const { type } = service;
       if (type === undefined || !types.has(type)) continue;
-      const known = certificates.get(keyOf(id, type)) ?? [];
-      certificates.set(keyOf(id, type), known);
-      if (standingOf(service, purpose) === undefined) continue;
-      for (const part of readInParts(list, service)) {
-        known.push(...part);
+      const entityCertificates = certificates.get(keyOf(id, type)) ?? [];
+      certificates.set(keyOf(id, type), entityCertificates);
+      if (trustedPeriods(service, purpose) === undefined) continue;
+      for (const part of certificateChunks(list, service)) {
+        entityCertificates.push(...part);
         items += part.length;
-        if (items < ITEMS_PER_PART) continue;
+        if (items < ITEMS_PER_CHUNK) continue;
         yield [];
         items = 0;
       }
@@ -172,44 +171,47 @@ function keyOf(entityId: string, type: string): string {
   return `${entityId} ${type}`;
 }
 
-/** Later than any time. */
 const FOR_EVER = new Date(8.64e15);
 
-/** @returns when a service vouches for something; undefined: for nothing. */
-function standingOf(
-  { status, type, since, history = [] }: TrustedService,
+/** @returns the times for which a service is trusted; undefined if it is not. */
+function trustedPeriods(
+  { status, type, since: currentStart, history = [] }: TrustedService,
   { statuses, statusAt }: TrustPurpose,
 ): Pick<SelectedCertificate, 'periods' | 'isFormer'> | undefined {
   const isGood = status === undefined || statuses.includes(status);
   if (statusAt === undefined || status === undefined) return isGood ? {} : undefined;
-  // Since when it stands so nobody said, so nothing can be said of the past.
-  if (since === undefined) return undefined;
-  const former = goodPeriods(since, history, (state) => statuses.includes(state.status) && (state.type ?? type) === type);
-  const periods = isGood ? [{ from: since, until: FOR_EVER }, ...former] : former;
+  // Without the start of the current status, the past is unknown.
+  if (currentStart === undefined) return undefined;
+  const previousPeriods = approvedPeriods(
+    currentStart,
+    history,
+    (state) => statuses.includes(state.status) && (state.type ?? type) === type,
+  );
+  const periods = isGood ? [{ from: currentStart, until: FOR_EVER }, ...previousPeriods] : previousPeriods;
   if (periods.length === 0) return undefined;
   return { periods, ...(!isGood && { isFormer: true as const }) };
 }
 
-/** A list is asked for its certificates again and again, and they are the same as long as it is. */
+/** Certificates are selected repeatedly, so they are cached per list. */
 const certificatesByList = new WeakMap<TrustList, Map<TrustedService, readonly ListedCertificate[]>>();
 
-function* readInParts(list: TrustList, service: TrustedService): Generator<readonly ListedCertificate[]> {
+function* certificateChunks(list: TrustList, service: TrustedService): Generator<readonly ListedCertificate[]> {
   const certificates = certificatesByList.get(list) ?? new Map<TrustedService, readonly ListedCertificate[]>();
   certificatesByList.set(list, certificates);
   const cached = certificates.get(service);
   const { length } = cached ?? service.certificates;
   const parts: (readonly ListedCertificate[])[] = [];
-  for (let start = 0; start < length; start += ITEMS_PER_PART) {
-    const end = start + ITEMS_PER_PART;
-    const part = cached?.slice(start, end) ?? readPart(service, start, end);
+  for (let start = 0; start < length; start += ITEMS_PER_CHUNK) {
+    const end = start + ITEMS_PER_CHUNK;
+    const part = cached?.slice(start, end) ?? readChunk(service, start, end);
     if (cached === undefined) parts.push(part);
     yield part;
   }
   if (cached === undefined) certificates.set(service, parts.flat());
 }
 
-/** Certificates of a list that an earlier release stored have no hashes, so they are parsed here. */
-function readPart(service: TrustedService, start: number, end: number): readonly ListedCertificate[] {
+/** Certificates of lists that an earlier release stored have no hashes, so they are parsed here. */
+function readChunk(service: TrustedService, start: number, end: number): readonly ListedCertificate[] {
   const texts = service.certificates.slice(start, end);
   const { certificates, hashes, authorities } =
     service.hashes === undefined

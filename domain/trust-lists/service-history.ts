@@ -1,27 +1,31 @@
-/** What a service was before (TS 119 612 section 5.6, TS 119 602 section 6.7). */
-export type FormerState = { readonly type: string | undefined; readonly status: string; readonly since: Date };
+/** A previous state of a service (TS 119 612 section 5.6, TS 119 602 section 6.7). */
+export type PreviousState = { readonly type: string | undefined; readonly status: string; readonly since: Date };
 
-/** From then on, and until another state began. */
+/** A half-open period: `from` is included, `until` is not. */
 export type Period = { readonly from: Date; readonly until: Date };
 
-/** States of one service that are read; a service that changes more often is read as far as that. */
+/** Limit of parsed states per service; older ones are ignored. */
 export const MAX_STATES = 50;
 
 /**
- * When a service stood as it has to, before its present state began.
- * @param since when the present state began.
- * @param history in any order; where two begin at one time nothing can be said, and neither counts.
+ * Periods before the current state in which a service was approved.
+ * @param currentStart start of the current state.
+ * @param history in any order; states with the same start are ambiguous and not accepted.
  */
-export function goodPeriods(since: Date, history: readonly FormerState[], isGood: (state: FormerState) => boolean): readonly Period[] {
-  const former = history.filter((state) => state.since < since).sort((one, other) => other.since.getTime() - one.since.getTime());
-  return former.flatMap((state, index) => {
-    const until = former[index - 1]?.since ?? since;
-    const isAlone = former.every((other) => other === state || other.since.getTime() !== state.since.getTime());
-    return isAlone && isGood(state) ? [{ from: state.since, until }] : [];
+export function approvedPeriods(
+  currentStart: Date,
+  history: readonly PreviousState[],
+  isGood: (state: PreviousState) => boolean,
+): readonly Period[] {
+  const earlierStates = history.filter((state) => state.since < currentStart).sort((a, b) => b.since.getTime() - a.since.getTime());
+  return earlierStates.flatMap((state, index) => {
+    const periodEnd = earlierStates[index - 1]?.since ?? currentStart;
+    const isAlone = earlierStates.every((otherState) => otherState === state || otherState.since.getTime() !== state.since.getTime());
+    return isAlone && isGood(state) ? [{ from: state.since, until: periodEnd }] : [];
   });
 }
 
-/** Whether something was made in one of these periods; at their very end it was not. */
+/** True if a time lies in one of these periods, excluding their ends. */
 export function isWithin(periods: readonly Period[], time: Date): boolean {
-  return periods.some(({ from, until }) => time >= from && time < until);
+  return periods.some(({ from, until: periodEnd }) => time >= from && time < periodEnd);
 }

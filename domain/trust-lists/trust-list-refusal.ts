@@ -1,4 +1,4 @@
-/** Why a trust list is not used. For the operator's log; a wallet learns only that its provider is not trusted. */
+/** Reasons for not using a trust list, for the operator's log; a wallet only learns that its provider is not trusted. */
 export type TrustListFault =
   | 'unavailable'
   | 'malformed'
@@ -12,7 +12,7 @@ export type TrustListFault =
   | 'sequence_went_back'
   | 'sequence_reused'
   | 'sequence_jumped'
-  /** Another scheme's list stands at the address. */
+  /** The address contains the list of another scheme. */
   | 'another_list';
 
 export class TrustListRefusal extends Error {

@@ -4,16 +4,15 @@ import { configurationOf, TrustListReplacement } from './list-configuration.ts';
 import { findSignerProblems } from './list-operator.ts';
 import { documentOf, type PublishedList } from './published-list.ts';
 
-/** What another release of the same list brings with it. */
-const RELEASE: ReadonlySet<string> = new Set(['sequenceNumber', 'nextUpdate', 'signedBy']);
+const VERSION_PROPERTIES: ReadonlySet<string> = new Set(['sequenceNumber', 'nextUpdate', 'signedBy']);
 
 export const trustListResource = resource<PublishedList>()({
   kind: 'trust-list',
   repository: 'trustLists',
-  shown: ['keyChainId', 'sequenceNumber'],
-  actionOf: (_before: PublishedList, _after: PublishedList, changed: readonly string[]) =>
-    changed.every((member) => RELEASE.has(member)) ? 'renewed' : 'changed',
-  edited: ({ id, description, keyChainId, entities, data, createdAt }: PublishedList) => ({
+  auditedValues: ['keyChainId', 'sequenceNumber'],
+  actionOf: (_before: PublishedList, _after: PublishedList, changedMembers: readonly string[]) =>
+    changedMembers.every((member) => VERSION_PROPERTIES.has(member)) ? 'renewed' : 'changed',
+  editablePart: ({ id, description, keyChainId, entities, data, createdAt }: PublishedList) => ({
     id,
     description,
     keyChainId,
@@ -21,7 +20,7 @@ export const trustListResource = resource<PublishedList>()({
     data,
     createdAt,
   }),
-  changing: ['cert', 'sequenceNumber', 'jwt'],
+  volatileProperties: ['cert', 'sequenceNumber', 'jwt'],
   findings: (list: PublishedList) => [...findSignerProblems(list), ...findAddressProblems(documentOf(list))],
   file: {
     path: 'trust-lists/*',

@@ -8,7 +8,7 @@ import { CLOCK_TOLERANCE_MS } from '../shared/clock-tolerance.ts';
 
 export const CERTIFICATE_REVOCATION = ['off', 'if-available', 'required'] as const;
 
-/** Whether the revocation of issuers' certificates is looked at. */
+/** Setting for the revocation check of issuer certificates. */
 export const CertificateRevocationChoice = z
   .enum(CERTIFICATE_REVOCATION)
   .nullish()
@@ -21,15 +21,15 @@ export type CertificateRevocation = NonNullable<z.infer<typeof CertificateRevoca
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SHORT_LIVED_MS = 7 * DAY_MS;
-/** After a failure, or an answer that does not count at this time, a source is asked again after this. */
+/** Delay before the next request to a source that failed or sent an unusable answer. */
 export const RETRY_MS = 30_000;
-/** A list is asked for again after this, so that a revocation counts within it, whenever the next list was announced. */
+/** Lifetime of a cached list, which bounds the time until a revocation takes effect, independent of `nextUpdate`. */
 const FRESH_MS = 60 * 60 * 1000;
 
 /**
- * Why the issuer of a certificate may not speak by this list; its signature was verified with the key of that issuer.
- * `findTimeProblem` judges its times.
- * @returns undefined when it may.
+ * Finds the reason why the issuer of a certificate may not sign this list; its signature was verified with the issuer's key.
+ * `findTimeProblem` checks its times.
+ * @returns undefined for a valid list.
  */
 export function findListProblem(list: CertificateList, issuer: Certificate): string | undefined {
   // RFC 5280 section 6.3.3 (b)(1)
@@ -43,7 +43,7 @@ export function findListProblem(list: CertificateList, issuer: Certificate): str
 
 type Times = Pick<CertificateList, 'thisUpdate' | 'nextUpdate'>;
 
-/** Why a list does not show that a certificate is not revoked; undefined when it does. It still shows what was revoked for good. */
+/** Finds the reason why a list is no proof that a certificate is not revoked. It still proves permanent revocations. */
 export function findTimeProblem(list: Times, now: Date): string | undefined {
   if (isFromFuture(list, now)) return 'the list is from the future';
   return list.nextUpdate <= now ? 'the list is out of date' : undefined;
@@ -54,8 +54,8 @@ export function isFromFuture({ thisUpdate }: Pick<Times, 'thisUpdate'>, now: Dat
 }
 
 /**
- * Whether a certificate is rejected for its entry. A hold may be lifted by a later list (RFC 5280 section 5.3.1), so it
- * counts only on a list without a fault; every other revocation is final.
+ * True if a certificate is rejected for its entry. A hold may be lifted by a later list (RFC 5280 section 5.3.1), so it counts only on a
+ * list without problems; every other revocation is final.
  */
 export function isRevokedBy({ reason }: RevokedEntry, fault: string | undefined): boolean {
   return fault === undefined || (reason !== 'certificateHold' && reason !== 'removeFromCRL');
@@ -66,10 +66,10 @@ const OCSP_SIGNING = '1.3.6.1.5.5.7.3.9';
 const OCSP_NO_CHECK = '1.3.6.1.5.5.7.48.1.5';
 
 /**
- * Whether a responder is certified by the issuer itself to answer in its place, and needs nobody to ask about itself: by
- * saying so, or by a short life.
+ * True if the issuer certified the responder for OCSP, and the responder's own revocation need not be checked: it has the nocheck extension
+ * or a short lifetime.
  */
-export function mayAnswer(responder: Certificate, issuer: Certificate): boolean {
+export function isAuthorizedResponder(responder: Certificate, issuer: Certificate): boolean {
   const lifetime = responder.notAfter.getTime() - responder.notBefore.getTime();
   return (
     isSameName(responder.issuer, issuer.subject) &&
@@ -80,30 +80,30 @@ export function mayAnswer(responder: Certificate, issuer: Certificate): boolean 
 
 type Answer = { readonly status: string; readonly thisUpdate: Date; readonly nextUpdate?: Date };
 
-/** RFC 6960 section 4.2.2.1: without an end newer answers are there at any time, so this one is not kept for long. */
-export function answerEnds({ thisUpdate, nextUpdate }: Answer): Date {
+/** RFC 6960 section 4.2.2.1: without `nextUpdate` newer answers are available at any time, so this one is cached briefly. */
+export function answerExpiresAt({ thisUpdate, nextUpdate }: Answer): Date {
   return nextUpdate ?? new Date(thisUpdate.getTime() + FRESH_MS);
 }
 
-/** Why an answer whose signature was verified tells nothing; undefined when it does. */
+/** Finds the reason why an answer with a verified signature is unusable. */
 export function findAnswerProblem(answer: Answer, now: Date): string | undefined {
   if (answer.status === 'unknown') return 'the responder does not know the certificate';
   if (isFromFuture(answer, now)) return 'the answer is from the future';
-  return answerEnds(answer) <= now ? 'the answer is out of date' : undefined;
+  return answerExpiresAt(answer) <= now ? 'the answer is out of date' : undefined;
 }
 
-/** Until when a list or an answer is used without asking for a newer one. */
-export function freshUntil(times: Times, fetchedAt: Date): Date {
-  // It did not count when it came, so it is looked for again as after a failure.
+/** End of the time for which a list or an answer is served from the cache. */
+export function cacheExpiresAt(times: Times, fetchedAt: Date): Date {
+  // The list was unusable when it was fetched, so it is fetched again as after a failure.
   if (findTimeProblem(times, fetchedAt) !== undefined) return new Date(fetchedAt.getTime() + RETRY_MS);
   return new Date(Math.min(times.nextUpdate.getTime(), fetchedAt.getTime() + FRESH_MS));
 }
 
 /**
- * Whether a list is about certificates of this kind that name this distribution point (RFC 5280 section 6.3.3 (b)(2)).
- * Without it, one part of a list in several could be sent in place of another.
+ * True if a list covers certificates of this kind with this distribution point (RFC 5280 section 6.3.3 (b)(2)). Otherwise an attacker could
+ * substitute one part of a partitioned list for another.
  */
-export function isAbout(
+export function coversCertificate(
   scope: ListScope | undefined,
   { point, isAuthority }: { readonly point: readonly string[]; readonly isAuthority: boolean },
 ): boolean {
@@ -111,8 +111,11 @@ export function isAbout(
   return scope?.only === undefined || (scope.only === 'authorities') === isAuthority;
 }
 
-/** Whether nobody has to be asked: one that names a source is asked for, however short its life is. */
-export function needsNoList(sources: RevocationSources, isAuthority: boolean): boolean {
-  if (isAuthority || sources.isNamed) return false;
+/**
+ * True for certificates whose revocation need not be checked. A certificate that names a source is always checked, however short its
+ * lifetime is.
+ */
+export function isExemptFromRevocationCheck(sources: RevocationSources, isAuthority: boolean): boolean {
+  if (isAuthority || sources.hasSources) return false;
   return sources.isNeverRevoked || sources.lifetime <= SHORT_LIVED_MS;
 }

@@ -1,22 +1,22 @@
 import { object, z } from 'zod';
-import { demandedLists } from '../dcql/demanded-lists.ts';
 import { type DcqlQuery, SupportedDcqlQuery } from '../dcql/query.ts';
+import { requiredTrustLists } from '../dcql/required-trust-lists.ts';
 import { MDL_PROFILES } from '../formats/mdoc/driving-licence.ts';
 import { Purposes, RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
 import { LINE_PATTERN, RETURN_PATTERN } from '../shared/address-patterns.ts';
 import { ConfigurationId, listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
+import { looseInput, strictInput } from '../shared/input-object.ts';
 import { InvocationUri } from '../shared/invocation-uri.ts';
-import { type JsonObject, lengthOf } from '../shared/json.ts';
+import { estimateJsonLength, type JsonObject } from '../shared/json.ts';
 import type { ChangeRules } from '../shared/merge-change.ts';
 import { isSchemeOfApp } from '../shared/redirect-address.ts';
 import type { Timed } from '../shared/resource.ts';
 import { updateOf } from '../shared/update-of.ts';
-import { aroundPlaceholder, isUri, normalUri } from '../shared/uri.ts';
+import { isUri, normalUri, withPlaceholder } from '../shared/uri.ts';
 import { isWebAddress, WebAddress } from '../shared/web-address.ts';
-import { written, writtenFreely } from '../shared/written.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { CertificateRevocationChoice } from './certificate-revocation.ts';
-import { dcApiMembers, findDcApiProblems } from './dc-api-settings.ts';
+import { dcApiProperties, findDcApiProblems } from './dc-api-settings.ts';
 import { INVOCATION_URI } from './request-object.ts';
 import { SCA_SCHEMAS } from './sca/payload.ts';
 import { findTransactionDataProblems } from './transaction-data-problems.ts';
@@ -24,8 +24,8 @@ import { OWN_AUTHORITIES, TrustAnchorConfig } from './trust-anchor.ts';
 
 const QueryId = z.string().regex(/^[A-Za-z0-9_-]+$/);
 
-/** OpenID4VP 1.0 section 8.4; members beyond these belong to the type and are sent as they stand. */
-export const TransactionData = writtenFreely({
+/** OpenID4VP 1.0 section 8.4; further properties belong to the type and are sent unchanged. */
+export const TransactionData = looseInput({
   type: textUpTo(500),
   credential_ids: listUpTo(QueryId, 100),
   transaction_data_hashes_alg: z
@@ -35,16 +35,16 @@ export const TransactionData = writtenFreely({
 }).meta({ id: 'TransactionData' });
 
 /** OpenID4VP 1.0 section 5.1 `verifier_info`. */
-const Attached = written({
+const Attached = strictInput({
   format: textUpTo(200),
   data: z.union([z.record(z.string(), z.json()).transform((value) => value as JsonObject), textUpTo(100_000)]),
   credential_ids: z.array(QueryId).min(1).optional(),
 });
 
-/** `{sessionId}` is replaced. OpenID4VP 1.0 section 8.2: absolute; a fragment is the frontend's own business. */
+/** `{sessionId}` is replaced. OpenID4VP 1.0 section 8.2: an absolute URI; the frontend may use the fragment. */
 export const RedirectUri = z
   .string()
-  .overwrite((text) => aroundPlaceholder('{sessionId}', text, normalUri))
+  .overwrite((text) => withPlaceholder('{sessionId}', text, normalUri))
   .max(2048)
   .refine((text) => {
     const filled = text.replaceAll('{sessionId}', 'x');
@@ -53,12 +53,12 @@ export const RedirectUri = z
   }, 'an https address without credentials and control characters, for example https://shop.example/done?session={sessionId}, or a private scheme with a dot such as com.example.app:/done')
   .meta({ pattern: RETURN_PATTERN });
 
-/** Per type of transaction data the element in which a device signs its hash. */
+/** The element in which a device signs the hash, by type of transaction data. */
 const ConfirmingElements = z
   .record(textUpTo(500), z.strictObject({ namespace: textUpTo(500), element: textUpTo(500) }))
   .refine((elements) => Object.keys(elements).length <= 50, 'at most 50 types');
 
-/** Per type of transaction data the schema of TS12 that its payload has. */
+/** The TS12 schema of the payload, by type of transaction data. */
 const ScaSchemaByType = z
   .record(textUpTo(500), z.enum(SCA_SCHEMAS))
   .refine((schemas) => Object.keys(schemas).length <= 50, 'at most 50 types');
@@ -66,12 +66,12 @@ const ScaSchemaByType = z
 const PRESENTED_VALUES = ['disclosed', 'requested'] as const;
 export type PresentedValues = (typeof PRESENTED_VALUES)[number];
 
-/** Each request carries it, and each answer is held against it. */
+/** The query is part of each request, and each response is validated against it. */
 const MAX_QUERY_LENGTH = 65_536;
 
 export const PresentationConfigurationBody = object({
   id: ConfigurationId,
-  dcql_query: SupportedDcqlQuery.refine((query) => lengthOf(query) <= MAX_QUERY_LENGTH, {
+  dcql_query: SupportedDcqlQuery.refine((query) => estimateJsonLength(query) <= MAX_QUERY_LENGTH, {
     message: `a query has at most ${MAX_QUERY_LENGTH} characters as JSON`,
   }),
   description: z.string().max(1000).nullish(),
@@ -168,7 +168,7 @@ export const PresentationConfigurationBody = object({
         'it over, none has a reason to believe it, and some suites warn of it, so it is sent only where it stands here',
     ),
   logoUri: WebAddress.nullish().describe('Sent as logo_uri of client_metadata, like clientName'),
-  ...dcApiMembers,
+  ...dcApiProperties,
 })
   .superRefine((body, context) => {
     for (const { path, message } of findPresentationProblems(body)) context.addIssue({ code: 'custom', path: [...path], message });
@@ -176,7 +176,7 @@ export const PresentationConfigurationBody = object({
   .meta({ id: 'PresentationConfigurationInput' });
 export type PresentationConfigurationBody = z.infer<typeof PresentationConfigurationBody>;
 
-/** How a change of a stored presentation configuration is validated. */
+/** Rules that validate a change of a stored presentation configuration. */
 export const PRESENTATION_CHANGE_RULES: ChangeRules<typeof PresentationConfigurationBody> = {
   schema: PresentationConfigurationBody,
   crossFieldFaults: (body) => findPresentationProblems(body).map(({ path, message }) => ({ path: path.join('.'), message })),
@@ -190,27 +190,26 @@ export const PRESENTATION_CHANGE_RULES: ChangeRules<typeof PresentationConfigura
   ],
 };
 
-/** Members replace those of the stored configuration; null resets to the default. */
+/** Properties replace those of the stored configuration; null resets to the default. */
 export const PresentationConfigurationUpdate = updateOf(PresentationConfigurationBody).meta({ id: 'PresentationConfigurationUpdate' });
 export type PresentationConfigurationUpdate = z.infer<typeof PresentationConfigurationUpdate>;
 
-/** One presentation request that the tenant makes again and again. */
+/** A presentation request that the tenant creates repeatedly. */
 export type PresentationConfiguration = PresentationConfigurationBody & Timed;
 
 type Fault = { readonly path: readonly (string | number)[]; readonly message: string };
 
-/** Faults between properties of a presentation configuration. */
 function findPresentationProblems(body: CrossFields): readonly Fault[] {
   const query = body.dcql_query;
-  const within = (faults: readonly Fault[], property: string) =>
+  const prefixPaths = (faults: readonly Fault[], property: string) =>
     faults.map(({ path, message }) => ({ path: [property, ...path], message }));
   const faults = [
-    ...within(findTransactionDataProblems(body.transaction_data ?? [], query, body), 'transaction_data'),
-    ...within(findAttachmentProblems(body.attached ?? [], query), 'attached'),
+    ...prefixPaths(findTransactionDataProblems(body.transaction_data ?? [], query, body), 'transaction_data'),
+    ...prefixPaths(findAttachmentProblems(body.attached ?? [], query), 'attached'),
     ...findTrustListProblems(body.trustAnchors, query),
     ...findDcApiProblems(body),
   ];
-  // OpenID4VP 1.0 section 5.9.3: nobody signs such a request
+  // OpenID4VP 1.0 section 5.9.3: such a request is unsigned
   if (body.clientIdPrefix === 'redirect_uri' && body.requestUriMethod === 'post') {
     const message = 'redirect_uri sends the request itself, so there is nothing to fetch';
     faults.push({ path: ['requestUriMethod'], message });
@@ -228,7 +227,7 @@ type CrossFields = Parameters<typeof findDcApiProblems>[0] &
     readonly requestUriMethod: string;
   };
 
-/** OpenID4VP 1.0 section 5.1: what is attached for certain queries names queries of this request. */
+/** OpenID4VP 1.0 section 5.1: attachments for certain queries must name queries of this request. */
 function findAttachmentProblems(entries: readonly z.infer<typeof Attached>[], query: DcqlQuery) {
   const ids = new Set(query.credentials.map(({ id }) => id));
   return entries.flatMap((entry, index) =>
@@ -238,13 +237,13 @@ function findAttachmentProblems(entries: readonly z.infer<typeof Attached>[], qu
   );
 }
 
-/** Each list is asked for at every response. */
+/** Each list is evaluated for every response. */
 const MAX_TRUST_LISTS = 20;
 
 function findTrustListProblems(anchors: readonly TrustAnchorConfig[], query: DcqlQuery) {
-  const named = anchors.flatMap((anchor) => ('trustList' in anchor ? [anchor.trustList] : []));
-  const added = demandedLists(query).flatMap(({ uri }) => (named.includes(uri) ? [] : [uri]));
-  return named.length + new Set(added).size <= MAX_TRUST_LISTS
+  const listUris = anchors.flatMap((anchor) => ('trustList' in anchor ? [anchor.trustList] : []));
+  const demandedUris = requiredTrustLists(query).flatMap(({ uri }) => (listUris.includes(uri) ? [] : [uri]));
+  return listUris.length + new Set(demandedUris).size <= MAX_TRUST_LISTS
     ? []
     : [{ path: ['trustAnchors'], message: `at most ${MAX_TRUST_LISTS} trust lists` }];
 }

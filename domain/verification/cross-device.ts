@@ -3,8 +3,8 @@ import { hash, timingSafeEqual } from 'node:crypto';
 const KEY_LENGTH = 22;
 
 /**
- * Part of the address of a request for a wallet on another device, base64url. It cannot be derived from the link for the
- * same device: the holder of that one alone must not escape the response code by making the other of it.
+ * Part of the URL of a request for a wallet on another device, base64url. It cannot be derived from the link for the same device: an
+ * attacker with that link alone must not avoid the response code by constructing the other link.
  */
 export function crossDeviceKey(crossDeviceState: string): string {
   return hash('sha256', `cross-device request ${crossDeviceState}`, 'base64url').slice(0, KEY_LENGTH);
@@ -12,6 +12,6 @@ export function crossDeviceKey(crossDeviceState: string): string {
 
 export function isCrossDeviceKey(key: string, crossDeviceState: string | undefined): boolean {
   if (crossDeviceState === undefined) return false;
-  const [given, expected] = [Buffer.from(key), Buffer.from(crossDeviceKey(crossDeviceState))];
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  const [actual, expected] = [Buffer.from(key), Buffer.from(crossDeviceKey(crossDeviceState))];
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
 }

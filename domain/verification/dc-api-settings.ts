@@ -6,8 +6,8 @@ import { isoMdocQueries } from './iso-mdoc/query.ts';
 import { ISO_MDOC_PROTOCOL } from './iso-mdoc/request.ts';
 
 /**
- * OpenID4VP 1.0 appendix A.2: compared letter by letter. `http` is for development on one machine; what is no address
- * of the web names an app and is opaque.
+ * OpenID4VP 1.0 appendix A.2: origins are compared exactly. `http` is allowed for development on one machine; a text that is no web origin
+ * names an app and is opaque.
  */
 export const Origin = z
   .string()
@@ -19,12 +19,12 @@ function isOrigin(text: string): boolean {
   if (/^(android|platform|ios):[\x21-\x7e]+$/.test(text)) return true;
   const url = URL.parse(text);
   if (url?.origin !== text) return false;
-  // Letter by letter: a wildcard stands for nothing.
+  // Origins are compared exactly, so a wildcard matches nothing.
   if (url.hostname.includes('*')) return false;
-  return url.protocol === 'https:' || (url.protocol === 'http:' && isThisMachine(url.hostname));
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLocalhost(url.hostname));
 }
 
-function isThisMachine(host: string): boolean {
+function isLocalhost(host: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(host) || host.endsWith('.localhost');
 }
 
@@ -33,8 +33,8 @@ export const DC_API_PROTOCOLS = ['openid4vp', ISO_MDOC_PROTOCOL] as const;
 
 const DC_API_REQUESTS = ['signed', 'unsigned', 'multisigned'] as const;
 
-/** Members of a presentation configuration for requests through the Digital Credentials API. */
-export const dcApiMembers = {
+/** Properties of a presentation configuration for requests through the Digital Credentials API. */
+export const dcApiProperties = {
   expectedOrigins: z
     .array(Origin)
     .max(10)
@@ -67,18 +67,18 @@ export const dcApiMembers = {
     ),
 };
 
-type Members = z.infer<z.ZodObject<typeof dcApiMembers>> & {
+type DcApiSettings = z.infer<z.ZodObject<typeof dcApiProperties>> & {
   readonly dcql_query: DcqlQuery;
   readonly transaction_data?: readonly unknown[] | null | undefined;
 };
 type Fault = { readonly path: readonly (string | number)[]; readonly message: string };
 
-/** What of these members cannot be, or would be of no effect. */
-export function findDcApiProblems(body: Members): readonly Fault[] {
+/** Combinations of these properties that are invalid or have no effect. */
+export function findDcApiProblems(body: DcApiSettings): readonly Fault[] {
   return [...findSignerProblems(body), ...findProtocolProblems(body)];
 }
 
-function findSignerProblems({ dcApiRequest, dcApiProtocols, furtherAccessKeyChainIds }: Members): Fault[] {
+function findSignerProblems({ dcApiRequest, dcApiProtocols, furtherAccessKeyChainIds }: DcApiSettings): Fault[] {
   const path = ['furtherAccessKeyChainIds'];
   const further = furtherAccessKeyChainIds ?? [];
   if (dcApiRequest !== 'multisigned') {
@@ -91,7 +91,7 @@ function findSignerProblems({ dcApiRequest, dcApiProtocols, furtherAccessKeyChai
   return new Set(further).size === further.length ? [] : [{ path, message: 'each of them once' }];
 }
 
-function findProtocolProblems({ dcApiProtocols, dcql_query, transaction_data }: Members): Fault[] {
+function findProtocolProblems({ dcApiProtocols, dcql_query, transaction_data }: DcApiSettings): Fault[] {
   const path = ['dcApiProtocols'];
   if (new Set(dcApiProtocols).size < dcApiProtocols.length) return [{ path, message: 'each of them once' }];
   if (!dcApiProtocols.includes(ISO_MDOC_PROTOCOL)) return [];
@@ -99,9 +99,9 @@ function findProtocolProblems({ dcApiProtocols, dcql_query, transaction_data }: 
     path: ['dcql_query', ...fault.path],
     message: fault.message,
   }));
-  const carries = (transaction_data ?? []).length > 0;
-  return carries ? [...faults, { path, message: WITHOUT_TRANSACTION_DATA }] : faults;
+  const hasTransactionData = (transaction_data ?? []).length > 0;
+  return hasTransactionData ? [...faults, { path, message: TRANSACTION_DATA_UNSUPPORTED }] : faults;
 }
 
-/** ISO/IEC TS 18013-7 Annex C has no place for it, so nobody could confirm it. */
-export const WITHOUT_TRANSACTION_DATA = 'org-iso-mdoc carries no transaction data';
+/** ISO/IEC TS 18013-7 Annex C does not transport transaction data, so a wallet could not confirm it. */
+export const TRANSACTION_DATA_UNSUPPORTED = 'org-iso-mdoc carries no transaction data';

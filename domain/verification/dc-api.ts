@@ -3,16 +3,16 @@ import { ISO_MDOC_PROTOCOL } from './iso-mdoc/request.ts';
 import type { DcApiVerification } from './verification-request.ts';
 
 /**
- * What a page passes to `navigator.credentials.get` as `digital` (OpenID4VP 1.0 appendix A.1): one request for each
- * protocol, of which a browser takes the first that a wallet understands.
+ * The argument of a page for `navigator.credentials.get` as `digital` (OpenID4VP 1.0 appendix A.1): one request per protocol, of which a
+ * browser uses the first that a wallet supports.
  */
-export function dcApiRequests(asked: DcApiVerification): JsonObject {
-  return { requests: [...openId4VpRequest(asked), ...isoMdocRequest(asked)] };
+export function dcApiRequests(request: DcApiVerification): JsonObject {
+  return { requests: [...openId4VpRequest(request), ...isoMdocRequest(request)] };
 }
 
-/** Whether it may be answered by OpenID4VP. */
-export function offersOpenId4Vp(asked: Pick<DcApiVerification, 'isoMdoc' | 'requestObject' | 'multisigned' | 'parameters'>): boolean {
-  const { isoMdoc, requestObject, multisigned, parameters } = asked;
+/** True if the request may be answered by OpenID4VP. */
+export function offersOpenId4Vp(request: Pick<DcApiVerification, 'isoMdoc' | 'requestObject' | 'multisigned' | 'parameters'>): boolean {
+  const { isoMdoc, requestObject, multisigned, parameters } = request;
   return isoMdoc === undefined || (requestObject ?? multisigned ?? parameters) !== undefined;
 }
 

@@ -4,16 +4,16 @@ import { resource } from '../shared/resource.ts';
 import { webhookKey } from '../webhooks/webhook.ts';
 import { type PresentationConfiguration, PresentationConfigurationBody } from './configuration.ts';
 import { findPresentationProblems } from './presentation-findings.ts';
-import { briefAnchors } from './trust-anchor.ts';
+import { summarizeAnchors } from './trust-anchor.ts';
 
 export const presentationConfigurationResource = resource<PresentationConfiguration>()({
   kind: 'presentation-configuration',
   repository: 'presentationConfigurations',
   revision: 'presentations',
   isDocument: true,
-  shown: ['accessKeyChainId', 'lifeTime'],
-  toldAs: { trustAnchors: briefAnchors },
-  edited: (configuration: PresentationConfiguration) => configuration,
+  auditedValues: ['accessKeyChainId', 'lifeTime'],
+  auditedAs: { trustAnchors: summarizeAnchors },
+  editablePart: (configuration: PresentationConfiguration) => configuration,
   findings: (configuration: PresentationConfiguration, profile: Profile | null) => [
     ...findPresentationProblems(configuration, profile),
     ...findOlderRuleProblems(PresentationConfigurationBody, configuration),

@@ -1,7 +1,7 @@
 import type { DcqlQuery } from '../dcql/query.ts';
 import { keyIdentifierOf, parseCertificate } from '../formats/der/certificate.ts';
 import { parsePemCertificates } from '../formats/der/pem.ts';
-import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
+import { type Finding, includesProfile, type Profile } from '../shared/finding.ts';
 import { findInvocationProblems, invocationUri, MAX_QR_LENGTH } from '../shared/invocation-uri.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { PresentationConfigurationBody } from './configuration.ts';
@@ -15,7 +15,7 @@ const BY_HAIP = {
   refusedBy: ['haip'],
 } as const;
 
-/** What wallets refuse of the requests of a configuration, and what makes them say less than they seem to. */
+/** Warnings about requests that wallets reject, or that prove less than intended. */
 export function findPresentationProblems(configuration: PresentationConfigurationBody, profile: Profile | null): Finding[] {
   return [
     ...findRequestProblems(configuration),
@@ -24,7 +24,7 @@ export function findPresentationProblems(configuration: PresentationConfiguratio
     ...findAuthorityProblems(configuration),
     ...findTrustProblems(configuration),
     ...findConfirmationProblems(configuration),
-    ...(holdsTo(profile, 'eu') ? findRegistrationProblems(configuration) : []),
+    ...(includesProfile(profile, 'eu') ? findRegistrationProblems(configuration) : []),
   ];
 }
 
@@ -83,8 +83,8 @@ function findRequestProblems(configuration: PresentationConfigurationBody): Find
   return findings;
 }
 
-/** Placeholders of usual length for what is known only when a request is created. */
-const TYPICAL = {
+/** Placeholders of typical length for values that exist only when a request is created. */
+const PLACEHOLDERS = {
   nonce: 'n'.repeat(43),
   state: 's'.repeat(43),
   responseUri: `https://verifier.example/tenant/response/${'r'.repeat(22)}`,
@@ -100,32 +100,32 @@ const TYPICAL = {
 } as const;
 
 /**
- * An unsigned request stands in the link itself, which soon is too long for a QR code.
- * @returns about how many characters its link has; undefined for a request that is fetched by reference.
+ * An unsigned request is part of the link, which easily becomes too long for a QR code.
+ * @returns the approximate length of its link; undefined for a request by reference.
  */
 function unsignedLinkLength(configuration: PresentationConfigurationBody): number | undefined {
   if (configuration.clientIdPrefix !== 'redirect_uri') return undefined;
   const { responseMode, dcql_query, transaction_data, invocationUri: base = INVOCATION_URI } = configuration;
-  const { nonce, state, responseUri, encryptionJwk } = TYPICAL;
+  const { nonce, state, responseUri, encryptionJwk } = PLACEHOLDERS;
   const parameters = requestParameters({
     responseMode,
     nonce,
     dcqlQuery: dcql_query as unknown as JsonObject,
     transactionData: encodeTransactionData((transaction_data ?? []) as unknown as JsonObject[]),
     encryptionJwk: responseMode === 'direct_post.jwt' ? encryptionJwk : undefined,
-    asker: configuration,
+    display: configuration,
   });
   const clientId = redirectUriClientId(responseUri);
   return invocationUri(base, postedParameters(parameters, { clientId, responseUri, state })).length;
 }
 
 function findQueryProblems({ dcql_query: { credentials } }: PresentationConfigurationBody): Finding[] {
-  return [...findBindingProblems(credentials), ...credentials.flatMap(unaskedClaims)];
+  return [...findBindingProblems(credentials), ...credentials.flatMap(findUnrequestedClaimProblems)];
 }
 
 const HEXADECIMAL = /^(?:[0-9a-f]{2}:?){15,}[0-9a-f]{2}$/i;
 
-/** Key identifiers that no anchor has: with anchors that are certificates alone, the configuration itself says so. */
+/** Key identifiers that match no anchor. If all anchors are certificates, this can be decided from the configuration alone. */
 function findAuthorityProblems({ trustAnchors = [], dcql_query: { credentials } }: PresentationConfigurationBody): Finding[] {
   const anchors = trustAnchors.map((anchor) => ('certificate' in anchor ? keyIdentifierIn(anchor.certificate) : undefined));
   const isComplete = anchors.length > 0 && !anchors.includes(undefined);
@@ -157,12 +157,12 @@ function keyIdentifierIn(pem: string): string | undefined {
   return certificate && keyIdentifierOf(certificate);
 }
 
-/** With `claim_sets` a wallet chooses among them; what stands in none of them is never sent. */
-function unaskedClaims({ claims = [], claim_sets }: CredentialQuery, index: number): Finding[] {
+/** A wallet selects one of the `claim_sets`; a claim in none of them is never sent. */
+function findUnrequestedClaimProblems({ claims = [], claim_sets }: CredentialQuery, index: number): Finding[] {
   if (claim_sets === undefined) return [];
-  const named = new Set(claim_sets.flat());
+  const namedIds = new Set(claim_sets.flat());
   return claims.flatMap(({ id }, position) =>
-    id === undefined || named.has(id)
+    id === undefined || namedIds.has(id)
       ? []
       : [
           {
@@ -196,7 +196,7 @@ function findBindingProblems(credentials: readonly CredentialQuery[]): Finding[]
 
 function findTrustProblems({ trustAnchors = [OWN_AUTHORITIES], mdlProfile }: PresentationConfigurationBody): Finding[] {
   const findings: Finding[] = trustAnchors.flatMap((anchor, index) =>
-    'certificate' in anchor && (anchor.pin === true || isOfSigner(anchor.certificate))
+    'certificate' in anchor && (anchor.pin === true || isEndEntity(anchor.certificate))
       ? [
           {
             ...BY_HAIP,
@@ -231,8 +231,8 @@ function findTrustProblems({ trustAnchors = [OWN_AUTHORITIES], mdlProfile }: Pre
   return findings;
 }
 
-/** Whether it is the certificate of one that signs credentials, not of a CA. */
-function isOfSigner(pem: string): boolean {
+/** True for an end-entity certificate, which signs credentials and is no CA. */
+function isEndEntity(pem: string): boolean {
   const [der] = parsePemCertificates(pem, 1) ?? [];
   const certificate = der === undefined ? undefined : parseCertificate(Buffer.from(der, 'base64'));
   return certificate !== undefined && certificate.basicConstraints?.ca !== true;
@@ -256,9 +256,11 @@ function findConfirmationProblems({ transaction_data, dcql_query }: Presentation
 }
 
 function findRegistrationProblems({ registrationCert, attached }: PresentationConfigurationBody): Finding[] {
-  const others = (attached ?? []).flatMap(({ format }, index) => (format === 'registration_cert' ? [`attached.${index}`] : []));
-  if (others.length > 0) {
-    return others.map((member) => ({
+  const attachedCertificates = (attached ?? []).flatMap(({ format }, index) =>
+    format === 'registration_cert' ? [`attached.${index}`] : [],
+  );
+  if (attachedCertificates.length > 0) {
+    return attachedCertificates.map((member) => ({
       profileRule: 'ARF 3.0 RPRC_09 and RPRC_19',
       member,
       concerns: 'the European Digital Identity Wallet, which takes one registration certificate',

@@ -21,7 +21,7 @@ export type CheckName =
   | 'query'
   | 'type metadata';
 
-/** What a check looked at: names, numbers and addresses, never a claim's value. */
+/** The input of a check: names, numbers and addresses, never a claim's value. */
 export type CheckInputs = { readonly [name in CheckName]?: string };
 
 // biome-ignore format: a table
@@ -37,15 +37,15 @@ const FINAL_CHECKS: readonly Check[] = [
     reasons: ['status_revoked', 'status_suspended', 'status_unknown', 'status_unavailable', 'status_invalid'] },
 ];
 
-/** Made last, and by calls: not of what comes with an answer to another request. */
-const ASKED: ReadonlySet<CheckName> = new Set(['type metadata', 'certificate revocation', 'status']);
-/** What ties a presentation to a request and to its holder: nobody looks where there is no request. */
-const BOUND: ReadonlySet<CheckName> = new Set(['holder binding present', 'key binding', 'device signature', 'transaction data']);
-/** Made where a configuration says so: nobody is to read that they passed where they were not made. */
-const CHOSEN: ReadonlySet<CheckName> = new Set(['type metadata', 'certificate revocation']);
+/** Final checks that need network requests; they are skipped for presentations that accompany a response to another request. */
+const ONLINE_CHECKS: ReadonlySet<CheckName> = new Set(['type metadata', 'certificate revocation', 'status']);
+/** Checks that bind a presentation to a request and to its holder; a trial has no request and skips them. */
+const BINDING_CHECKS: ReadonlySet<CheckName> = new Set(['holder binding present', 'key binding', 'device signature', 'transaction data']);
+/** Optional checks, reported as passed only if the configuration enables them. */
+const OPTIONAL_CHECKS: ReadonlySet<CheckName> = new Set(['type metadata', 'certificate revocation']);
 
 // biome-ignore format: a table
-/** The checks of one presentation in the order in which they are made, and the refusals that each can end in. */
+/** The checks of one presentation in their order, with the refusals of each. */
 const CHECKS: Readonly<Record<SupportedFormat, readonly Check[]>> = {
   'dc+sd-jwt': [
     { what: 'form', section: 'RFC 9901 section 4', reasons: ['malformed', 'format_mismatch'] },
@@ -96,10 +96,10 @@ const CHECKS: Readonly<Record<SupportedFormat, readonly Check[]>> = {
   ],
 };
 
-/** Characters; a wallet can have its say in names. */
+/** Limit in characters, because a wallet can influence names in details. */
 const MAX_DETAIL = 1_000;
 
-/** Where a refusal stands among the checks of a format. One that is in no row is one of its form. */
+/** Position of a refusal among the checks of a format. A reason without a row belongs to the form. */
 const POSITIONS = new Map(
   Object.entries(CHECKS).map(([format, checks]) => [
     format,
@@ -113,27 +113,27 @@ export type ReportedPresentation = {
   readonly index: number;
   readonly format: SupportedFormat;
   readonly inputs: CheckInputs;
-  /** Nobody was asked whether it was revoked. */
-  readonly isUnasked?: boolean;
-  /** It answers no request: somebody tries a question. */
+  /** True if checks with network requests were skipped. */
+  readonly isOffline?: boolean;
+  /** True for a trial, which answers no request. */
   readonly isTrial?: true;
 };
 
 /**
- * The operator's report on one presentation: what was looked at, in order, up to and including what refused it.
+ * The operator's report on one presentation: the checks in order, up to and including the failed one.
  * @param refusal its detail has names and numbers, never a claim's value.
  */
 export function reportOf(
-  { queryId: id, index, format, inputs, isUnasked = false, isTrial }: ReportedPresentation,
+  { queryId: id, index, format, inputs, isOffline: isUnasked = false, isTrial }: ReportedPresentation,
   refusal?: { readonly reason: RefusalReason; readonly detail: string },
 ): JsonObject[] {
   const checks = CHECKS[format];
   const failed = refusal === undefined ? checks.length : (POSITIONS.get(format)?.get(refusal.reason) ?? 0);
   return checks.slice(0, failed + 1).flatMap(({ what, section }, position) => {
     const input = inputs[what];
-    if (isUnasked && ASKED.has(what)) return [];
-    if (isTrial === true && BOUND.has(what)) return [];
-    if (CHOSEN.has(what) && input === undefined && position < failed) return [];
+    if (isUnasked && ONLINE_CHECKS.has(what)) return [];
+    if (isTrial === true && BINDING_CHECKS.has(what)) return [];
+    if (OPTIONAL_CHECKS.has(what) && input === undefined && position < failed) return [];
     const common = { id, index, check: what, ...(input !== undefined && { input }) };
     if (refusal === undefined || position < failed) return { ...common, result: 'passed', section };
     const { reason, detail } = refusal;
@@ -141,12 +141,12 @@ export function reportOf(
   });
 }
 
-/** Checks of a format that a trial cannot make. */
-export function untriedChecks(format: SupportedFormat): readonly CheckName[] {
-  return CHECKS[format].map(({ what }) => what).filter((what) => BOUND.has(what));
+/** Checks of a format that a trial skips. */
+export function skippedChecks(format: SupportedFormat): readonly CheckName[] {
+  return CHECKS[format].map(({ what }) => what).filter((what) => BINDING_CHECKS.has(what));
 }
 
-/** A check of the response as a whole that refused it. */
+/** A check of the whole response that refused it. */
 export function responseFault(check: string, reason: string, section: string): JsonObject {
   return { check, result: 'failed', reason, section };
 }

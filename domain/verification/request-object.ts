@@ -7,27 +7,27 @@ import { AGREED_ALGORITHMS, type PublicJwk, SIGNING_ALGORITHMS, type SigningAlgo
 
 export const REQUEST_OBJECT_TYPE = 'oauth-authz-req+jwt';
 
-/** OpenID4VP 1.0 section 5.8: the audience of a request to a wallet whose own metadata is not known. */
+/** OpenID4VP 1.0 section 5.8: the audience of a request to a wallet with unknown metadata. */
 export const SELF_ISSUED = 'https://self-issued.me/v2';
 
 /**
- * Published by their fully specified names (OpenID4VP 1.0 appendix B.3.4). `EdDSA`, which says less than `Ed25519` (RFC 9864
- * section 2.2), is taken from issuers and holders as well.
+ * Published with fully specified names (OpenID4VP 1.0 appendix B.3.4). The ambiguous `EdDSA` (RFC 9864 section 2.2) is accepted from
+ * issuers and holders as well.
  */
 export const PRESENTATION_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'Ed25519'] as const;
 
-/** Without those that the ECCG has not agreed to (ARF 3.0 OIA_03). */
+/** Excludes algorithms that are not agreed by the ECCG (ARF 3.0 OIA_03). */
 const AGREED_PRESENTATION_ALGORITHMS = PRESENTATION_ALGORITHMS.filter((name) => name !== 'Ed25519');
 
-/** Signatures of issuers and holders that count, by the names of each format. */
+/** Accepted signature algorithms of issuers and holders, by the names of each format. */
 export type PresentationAlgorithms = {
   readonly jose: readonly string[];
   readonly cose: readonly SigningAlgorithm[];
-  /** Whether certificates are held to these, too. */
+  /** True if certificates are restricted to these algorithms as well. */
   readonly agreedOnly: boolean;
 };
 
-/** @param agreedOnly whether a tenant is bound to agreed algorithms. */
+/** @param agreedOnly true if the tenant is restricted to agreed algorithms. */
 export function presentationAlgorithms(agreedOnly: boolean): PresentationAlgorithms {
   return agreedOnly
     ? { jose: AGREED_PRESENTATION_ALGORITHMS, cose: AGREED_ALGORITHMS, agreedOnly }
@@ -47,50 +47,49 @@ function vpFormats(agreedOnly = false) {
 const VP_FORMATS = vpFormats();
 const AGREED_VP_FORMATS = vpFormats(true);
 
-/** What of the requested formats a wallet has to be able to do: as it is published, `EdDSA` besides, which is taken for `Ed25519`. */
-export function supportedOf(formats: readonly string[]) {
-  const known: { readonly [format: string]: { readonly [list: string]: readonly (string | number)[] } } = {
+/** Algorithms of the requested formats of which a wallet must support one: the published names, and `EdDSA` as an alias of `Ed25519`. */
+export function acceptedAlgorithms(formats: readonly string[]) {
+  const algorithmsByFormat: { readonly [format: string]: { readonly [list: string]: readonly (string | number)[] } } = {
     mso_mdoc: VP_FORMATS.mso_mdoc,
     'dc+sd-jwt': { 'sd-jwt_alg_values': [...PRESENTATION_ALGORITHMS, 'EdDSA'], 'kb-jwt_alg_values': [...PRESENTATION_ALGORITHMS, 'EdDSA'] },
   };
-  return Object.fromEntries(formats.map((format) => [format, known[format] ?? {}]));
+  return Object.fromEntries(formats.map((format) => [format, algorithmsByFormat[format] ?? {}]));
 }
 
-export type RequestToMake = {
+export type RequestContent = {
   readonly responseMode: string;
   readonly nonce: string;
   readonly dcqlQuery: JsonObject;
-  /** Public half of this request's own key; in encrypted mode only. */
+  /** Public half of the ephemeral key of this request; in encrypted mode only. */
   readonly encryptionJwk?: JsonObject | undefined;
   /** Encoded entries, see `encodeTransactionData`. */
   readonly transactionData?: readonly string[] | undefined;
   readonly verifierInfo?: readonly JsonObject[];
-  readonly asker?: Asker | undefined;
-  /** Whether wallets are told of agreed algorithms alone. */
+  readonly display?: VerifierDisplay | undefined;
+  /** True if only agreed algorithms are published to wallets. */
   readonly agreedOnly?: boolean;
 };
 
-/** Who asks, in words and pictures; sent where the operator wants it. */
-export type Asker = { readonly clientName?: string | null | undefined; readonly logoUri?: string | null | undefined };
+export type VerifierDisplay = { readonly clientName?: string | null | undefined; readonly logoUri?: string | null | undefined };
 
 /**
- * Parameters that a request has by whatever way it travels (OpenID4VP 1.0 section 5.1). Through the Digital
- * Credentials API these are all, since it knows by itself where the answer goes (appendix A.2).
+ * Parameters that are independent of the transport (OpenID4VP 1.0 section 5.1). The Digital Credentials API needs no others, because it
+ * delivers the response itself (appendix A.2).
  */
-export function requestParameters(request: RequestToMake): JsonObject {
-  const { transactionData = [], verifierInfo = [], encryptionJwk, asker, agreedOnly } = request;
+export function requestParameters(request: RequestContent): JsonObject {
+  const { transactionData = [], verifierInfo = [], encryptionJwk, display: asker, agreedOnly } = request;
   return {
     response_type: 'vp_token',
     response_mode: request.responseMode,
     nonce: request.nonce,
     dcql_query: request.dcqlQuery,
-    client_metadata: { ...shownAs(asker), ...clientMetadata(encryptionJwk, agreedOnly) },
+    client_metadata: { ...displayMetadata(asker), ...clientMetadata(encryptionJwk, agreedOnly) },
     ...(transactionData.length > 0 && { transaction_data: transactionData }),
     ...(verifierInfo.length > 0 && { verifier_info: verifierInfo }),
   };
 }
 
-/** Adds what a wallet needs that posts its answer (OpenID4VP 1.0 section 8.2). */
+/** Adds the parameters for a wallet that posts its response (OpenID4VP 1.0 section 8.2). */
 export function postedParameters(
   parameters: JsonObject,
   { clientId, responseUri, state }: { clientId: string; responseUri: string; state: string },
@@ -106,27 +105,27 @@ export function requestObjectClaims(
   return { ...parameters, aud: SELF_ISSUED, iat: seconds(issuedAt), exp: seconds(expiresAt) };
 }
 
-/** RFC 7591 section 2; OpenID4VP 1.0 section 5.1 has wallets pass over what it does not define. */
-function shownAs({ clientName, logoUri }: Asker = {}): JsonObject {
+/** RFC 7591 section 2; OpenID4VP 1.0 section 5.1 lets wallets ignore undefined properties. */
+function displayMetadata({ clientName, logoUri }: VerifierDisplay = {}): JsonObject {
   return {
     ...(typeof clientName === 'string' && { client_name: clientName }),
     ...(typeof logoUri === 'string' && { logo_uri: logoUri }),
   };
 }
 
-/** OpenID4VP 1.0 section 5.1: the members of encryption stand there only when the response is encrypted. */
+/** OpenID4VP 1.0 section 5.1: encryption properties are present only when the response is encrypted. */
 export function clientMetadata(encryptionJwk: JsonObject | undefined, agreedOnly = false): JsonObject {
   const formats = agreedOnly ? AGREED_VP_FORMATS : VP_FORMATS;
   if (encryptionJwk === undefined) return { vp_formats_supported: formats };
   return {
     vp_formats_supported: formats,
     jwks: { keys: [encryptionJwk] },
-    // HAIP 1.0 section 5 wants both.
+    // HAIP 1.0 section 5 requires both.
     encrypted_response_enc_values_supported: CONTENT_ENCRYPTION,
   };
 }
 
-/** The key that a response is encrypted to, which the transcript of an mdoc names. */
+/** The encryption key of the response, which is part of the SessionTranscript of an mdoc. */
 export function encryptionKeyOf(request: { readonly encryption?: { readonly publicJwk: JsonObject } }): PublicJwk | undefined {
   return request.encryption?.publicJwk as PublicJwk | undefined;
 }
@@ -140,12 +139,12 @@ export function x509HashClientId(leaf: string): string {
   return `x509_hash:${hash('sha256', Buffer.from(leaf, 'base64'), 'base64url')}`;
 }
 
-/** OpenID4VP 1.0 section 5.1: hashes cover these very characters, so they are made once and stored. */
+/** OpenID4VP 1.0 section 5.1: hashes cover these exact characters, so they are encoded once and stored. */
 export function encodeTransactionData(entries: readonly Json[]): readonly string[] {
   return entries.map((entry) => encodeBase64url(JSON.stringify(entry)));
 }
 
-/** What starts a wallet unless the configuration says otherwise (OpenID4VP 1.0 section 13.1.2). */
+/** The default scheme that opens a wallet (OpenID4VP 1.0 section 13.1.2). */
 export const INVOCATION_URI = 'openid4vp://';
 
 /** The prefix of a client identifier (OpenID4VP 1.0 section 5.9.1: up to the first colon). */
@@ -153,7 +152,7 @@ export function prefixOf(clientId: string): string {
   return clientId.slice(0, clientId.indexOf(':'));
 }
 
-/** OpenID4VP 1.0 section 5.9.3: the address of the answer stands for who asks, and nobody signs. */
+/** OpenID4VP 1.0 section 5.9.3: the response address identifies the verifier of an unsigned request. */
 export function redirectUriClientId(responseUri: string): string {
   return `redirect_uri:${responseUri}`;
 }

@@ -8,7 +8,7 @@ type Entry = {
   readonly transaction_data_hashes_alg?: readonly string[] | undefined;
   readonly payload?: unknown;
 };
-type Known = {
+type TransactionDataSettings = {
   readonly transactionDataElements?: Elements | null | undefined;
   readonly transactionDataSchemas?: ScaSchemas | null | undefined;
 };
@@ -16,11 +16,11 @@ type Elements = { readonly [type: string]: ConfirmingElement };
 type CredentialQuery = DcqlQuery['credentials'][number];
 type Fault = { path: (string | number)[]; message: string };
 
-/** Why no wallet could confirm these entries (OpenID4VP 1.0 section 8.4). */
+/** Reasons why no wallet could confirm these entries (OpenID4VP 1.0 section 8.4). */
 export function findTransactionDataProblems(
   entries: readonly Entry[],
   query: DcqlQuery,
-  { transactionDataElements, transactionDataSchemas }: Known,
+  { transactionDataElements, transactionDataSchemas }: TransactionDataSettings,
 ): readonly Fault[] {
   const elements = transactionDataElements ?? {};
   const queries = new Map(query.credentials.map((credential) => [credential.id, credential]));
@@ -40,7 +40,7 @@ export function findTransactionDataProblems(
   return [...faults, ...payloads, ...algorithms];
 }
 
-/** OpenID4VP 1.0 section 6.4.2: with `credential_sets` nothing else is asked for. */
+/** OpenID4VP 1.0 section 6.4.2: with `credential_sets` only credentials in the sets are requested. */
 function requestedIds({ credentials, credential_sets }: DcqlQuery): ReadonlySet<string> {
   return new Set(
     credential_sets === undefined ? credentials.map(({ id }) => id) : credential_sets.flatMap(({ options }) => options.flat()),
@@ -54,14 +54,14 @@ function findEntryProblem(
   elements: Elements,
 ): string | undefined {
   if (!requested.has(id)) return 'no option of credential_sets has this query, so nobody presents it';
-  // OpenID4VP 1.0 appendix B.2.1: the type says which element a device signs
+  // OpenID4VP 1.0 appendix B.2.1: the type determines the element that a device signs
   if (format === 'mso_mdoc' && !Object.hasOwn(elements, type)) {
     return `an mso_mdoc confirms it in an element; name the one of "${type}" in transactionDataElements`;
   }
   return isBound === false ? 'transaction data needs holder binding, which this query switches off' : undefined;
 }
 
-/** OpenID4VP 1.0 appendix B.3.3.1: one key binding has one algorithm for all its hashes, SHA-256 unless one is named. */
+/** OpenID4VP 1.0 appendix B.3.3.1: a key binding uses one algorithm for all hashes, by default SHA-256. */
 function findAlgorithmProblems(entries: readonly Entry[], { id, format }: CredentialQuery): Fault[] {
   if (format !== 'dc+sd-jwt') return [];
   let common: readonly string[] | undefined;

@@ -2,7 +2,6 @@ import type { ConfirmingElement, ExpectedTransactionData } from '../formats/mdoc
 import type { JsonObject } from '../shared/json.ts';
 import { type ScaSchemas, scaSchemaOf } from './sca/payload.ts';
 
-/** The transaction data of a request as it was stored. */
 export type RequestedTransactionData = {
   /** The exact strings sent. */
   readonly transactionData?: readonly string[];
@@ -14,11 +13,11 @@ export type RequestedTransactionData = {
 type Entry = {
   readonly text: string;
   readonly object: JsonObject;
-  /** Whether no other credential may confirm it. */
+  /** True if no other credential may confirm the entry. */
   readonly required: boolean;
 };
 
-/** OpenID4VP 1.0 section 8.4: an entry that names several credentials is confirmed by any one of them. */
+/** OpenID4VP 1.0 section 8.4: any one of the named credentials confirms an entry. */
 function entriesOf(request: RequestedTransactionData, queryId: string): readonly Entry[] {
   return (request.transactionData ?? []).flatMap((text, position) => {
     const object = request.transactionDataObjects?.[position] ?? {};
@@ -27,7 +26,7 @@ function entriesOf(request: RequestedTransactionData, queryId: string): readonly
   });
 }
 
-/** What a key binding JWT of this query has to confirm, and what it may. */
+/** The entries that a key binding JWT of this query must confirm, and those that it may. */
 export function keyBoundTransactionData(request: RequestedTransactionData, queryId: string) {
   const entries = entriesOf(request, queryId);
   const textsOf = (required: boolean) => entries.filter((entry) => entry.required === required).map(({ text }) => text);
@@ -41,14 +40,14 @@ export function keyBoundTransactionData(request: RequestedTransactionData, query
   };
 }
 
-/** What the device that holds an mdoc of this query has to confirm, and where. */
+/** The entries that the device of an mdoc of this query must confirm, with the element of each. */
 export function deviceTransactionData(request: RequestedTransactionData, queryId: string): readonly ExpectedTransactionData[] {
   const elements = request.transactionDataElements ?? {};
   return entriesOf(request, queryId).map(({ text, object, required }) => {
     const { type, transaction_data_hashes_alg: algorithms } = object;
-    const known = typeof type === 'string' && Object.hasOwn(elements, type) ? elements[type] : undefined;
-    // Configurations without the element are refused; this one would be confirmed by nothing.
-    const place = known ?? { namespace: '', element: '' };
-    return { ...place, text, required, algorithms: Array.isArray(algorithms) ? algorithms.map(String) : [] };
+    const configuredElement = typeof type === 'string' && Object.hasOwn(elements, type) ? elements[type] : undefined;
+    // Configurations without the element are rejected; this empty one is never present.
+    const location = configuredElement ?? { namespace: '', element: '' };
+    return { ...location, text, required, algorithms: Array.isArray(algorithms) ? algorithms.map(String) : [] };
   });
 }

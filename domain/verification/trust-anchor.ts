@@ -4,10 +4,10 @@ import { listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
 import { WebAddress } from '../shared/web-address.ts';
 import { CREDENTIAL_SERVICE_TYPES, isCredentialIssuanceType } from '../trust-lists/select-certificates.ts';
 
-/** The CAs of the tenant's key chains that issue, and the certificates of those that have no CA here. */
+/** The CAs of the tenant's issuing key chains, and the certificates of key chains without a CA. */
 export const OWN_AUTHORITIES = { ownAuthorities: true } as const;
 
-/** Whose credentials are accepted: a certificate of this service or of somebody else. */
+/** A trust anchor for presented credentials: a certificate of this service, an external certificate, or a trust list. */
 export const TrustAnchorConfig = z
   .union(
     [
@@ -74,8 +74,8 @@ export const TrustAnchorConfig = z
 
 export type TrustAnchorConfig = z.infer<typeof TrustAnchorConfig>;
 
-/** Who is trusted, without addresses and certificates: of a list its host and who signs it, by fingerprints. */
-export function briefAnchors(anchors: readonly TrustAnchorConfig[]) {
+/** Summary of the trust anchors without addresses and certificates: host of a list, and signers by fingerprint. */
+export function summarizeAnchors(anchors: readonly TrustAnchorConfig[]) {
   return anchors.map((anchor) => {
     if ('certificate' in anchor) {
       const certificate = fingerprintsOf([anchor.certificate])[0] ?? null;

@@ -4,16 +4,16 @@ import { type Disclosed, type DisclosedObject, isUndisclosed } from '../formats/
 import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../shared/json.ts';
 import { Refusal } from '../shared/refusal.ts';
 
-/** What a type says of one claim (SD-JWT VC section 5.6). */
+/** Rule of a credential type about one claim (SD-JWT VC section 5.6). */
 export type PresentedTypeClaim = {
   readonly path: readonly (string | number | null)[];
   readonly mandatory: boolean;
   readonly sd: 'always' | 'allowed' | 'never';
 };
 
-export type ReadType = {
+export type ParsedType = {
   readonly claims: readonly PresentedTypeClaim[];
-  /** The type that this one specializes, with the hash of its document where that is named. */
+  /** The type that this one extends, with the hash of its document, if present. */
   readonly base?: { readonly vct: string; readonly integrity: string | undefined };
 };
 
@@ -22,32 +22,32 @@ const MAX_MEMBERS = 20_000;
 const MAX_DEPTH = 32;
 const SD = ['always', 'allowed', 'never'] as const;
 
-/** Weakest first. */
+/** Sorted from weakest to strongest. */
 const HASHES = ['sha256', 'sha384', 'sha512'] as const;
 
-const broken = (detail: string) => new Refusal('type_metadata_invalid', detail);
+const invalidTypeMetadata = (detail: string) => new Refusal('type_metadata_invalid', detail);
 
 /**
- * Whether a document is the one that a credential was issued with (SD-JWT VC section 6, W3C Subresource Integrity): of several hashes
+ * True if a document is the one with which a credential was issued (SD-JWT VC section 6, W3C Subresource Integrity): of several hashes only
  * those of the strongest function count.
  */
-export function fitsIntegrity(document: Buffer, integrity: string): boolean {
-  const listed = integrity.split(/\s+/).map((each) => each.split('?')[0]?.split('-') ?? []);
-  const strongest = HASHES.findLast((name) => listed.some(([algorithm]) => algorithm === name));
-  if (strongest === undefined) return false;
-  const digest = createHash(strongest).update(document).digest('base64');
-  return listed.some(([algorithm, value]) => algorithm === strongest && value === digest);
+export function matchesIntegrity(document: Buffer, integrity: string): boolean {
+  const hashes = integrity.split(/\s+/).map((each) => each.split('?')[0]?.split('-') ?? []);
+  const strongestHash = HASHES.findLast((name) => hashes.some(([algorithm]) => algorithm === name));
+  if (strongestHash === undefined) return false;
+  const digest = createHash(strongestHash).update(document).digest('base64');
+  return hashes.some(([algorithm, value]) => algorithm === strongestHash && value === digest);
 }
 
-/** @param vct that the document is of. @throws Refusal `type_metadata_invalid`. */
-export function parseType(text: string, vct: string): ReadType {
+/** @param vct of the document. @throws Refusal `type_metadata_invalid`. */
+export function parseType(text: string, vct: string): ParsedType {
   const document = parseJsonObject(text, MAX_DEPTH, MAX_MEMBERS);
-  if (document === undefined) throw broken('its metadata are no JSON object');
+  if (document === undefined) throw invalidTypeMetadata('its metadata are no JSON object');
   // SD-JWT VC section 5.2
-  if (document['vct'] !== vct) throw broken('its metadata are those of another type');
+  if (document['vct'] !== vct) throw invalidTypeMetadata('its metadata are those of another type');
   const { claims = [], extends: base, 'extends#integrity': integrity } = document;
-  if (!Array.isArray(claims) || claims.length > MAX_CLAIMS) throw broken('claims of its metadata');
-  if (base !== undefined && typeof base !== 'string') throw broken('extends of its metadata');
+  if (!Array.isArray(claims) || claims.length > MAX_CLAIMS) throw invalidTypeMetadata('claims of its metadata');
+  if (base !== undefined && typeof base !== 'string') throw invalidTypeMetadata('extends of its metadata');
   return {
     claims: (claims as readonly Json[]).map(parseClaim),
     ...(base !== undefined && {
@@ -63,52 +63,60 @@ function parseClaim(value: Json): PresentedTypeClaim {
     path.length > 0 &&
     path.length <= MAX_DEPTH &&
     path.every((part) => part === null || typeof part === 'string' || Number.isSafeInteger(part));
-  const known = SD.find((one) => one === sd);
-  if (!isPath || typeof mandatory !== 'boolean' || known === undefined) throw broken('an entry of claims in its metadata');
-  return { path: path as PresentedTypeClaim['path'], mandatory, sd: known };
+  const disclosability = SD.find((value) => value === sd);
+  if (!isPath || typeof mandatory !== 'boolean' || disclosability === undefined)
+    throw invalidTypeMetadata('an entry of claims in its metadata');
+  return { path: path as PresentedTypeClaim['path'], mandatory, sd: disclosability };
 }
 
 /**
- * What of a presentation its type does not allow (SD-JWT VC sections 5.6.3 and 5.6.4). A mandatory claim that its holder may withhold
- * need not be there.
- * @param visible what every presentation of the credential shows, digests and all.
- * @returns the name of a claim and what is wrong with it, never a value.
+ * Finds a violation of the type by a presentation (SD-JWT VC sections 5.6.3 and 5.6.4). A mandatory claim that its holder may withhold need
+ * not be present.
+ * @param visible the always visible part of the credential, including digests.
+ * @returns the name of a claim and the problem, never a value.
  */
 export function findTypeProblem(rules: readonly PresentedTypeClaim[], claims: DisclosedObject, visible: JsonObject): string | undefined {
   for (const { path, mandatory, sd } of rules) {
     if (PROTOCOL_CLAIMS.has(String(path[0]))) continue;
-    const places = placesOf(claims, visible, path);
+    const visibilities = visibilitiesOf(claims, visible, path);
     const name = JSON.stringify(path);
-    if (sd === 'always' && places.includes('visible')) return `${name} has to be selectively disclosable`;
-    if (sd === 'never' && places.includes('hidden')) return `${name} must not be selectively disclosable`;
-    if (mandatory && sd === 'never' && places.length === 0) return `${name} is mandatory, but missing`;
+    if (sd === 'always' && visibilities.includes('visible')) return `${name} has to be selectively disclosable`;
+    if (sd === 'never' && visibilities.includes('hidden')) return `${name} must not be selectively disclosable`;
+    if (mandatory && sd === 'never' && visibilities.length === 0) return `${name} is mandatory, but missing`;
   }
   return undefined;
 }
 
-/** Of each value that the path selects whether its holder could have withheld just that; `below` what could be withheld as a whole. */
-type Place = 'visible' | 'hidden' | 'below';
+/**
+ * Visibility of a value that the path selects: `hidden` if its holder could withhold it individually, `below` if a parent could be
+ * withheld.
+ */
+type ClaimVisibility = 'visible' | 'hidden' | 'below';
 
-function placesOf(value: Disclosed, visible: Json | undefined, [component, ...rest]: PresentedTypeClaim['path']): readonly Place[] {
-  const at = (member: Disclosed, shown: Json | undefined): readonly Place[] => {
-    const isShown = shown !== undefined && !isDigest(shown);
-    if (rest.length > 0) return placesOf(member, isShown ? shown : undefined, rest);
+function visibilitiesOf(
+  value: Disclosed,
+  visible: Json | undefined,
+  [component, ...remainingPath]: PresentedTypeClaim['path'],
+): readonly ClaimVisibility[] {
+  const visibilityAt = (member: Disclosed, visibleValue: Json | undefined): readonly ClaimVisibility[] => {
+    const isShown = visibleValue !== undefined && !isDigest(visibleValue);
+    if (remainingPath.length > 0) return visibilitiesOf(member, isShown ? visibleValue : undefined, remainingPath);
     if (visible === undefined) return ['below'];
     return [isShown ? 'visible' : 'hidden'];
   };
   if (Array.isArray(value)) {
-    const shown = Array.isArray(visible) ? (visible as readonly Json[]) : [];
+    const visibleValue = Array.isArray(visible) ? (visible as readonly Json[]) : [];
     return (value as readonly Disclosed[]).flatMap((member, index) =>
-      isUndisclosed(member) || (component !== null && component !== index) ? [] : at(member, shown[index]),
+      isUndisclosed(member) || (component !== null && component !== index) ? [] : visibilityAt(member, visibleValue[index]),
     );
   }
   if (typeof component !== 'string' || typeof value !== 'object' || value === null) return [];
   if (!Object.hasOwn(value, component)) return [];
-  const shown = isJsonObject(visible) && Object.hasOwn(visible, component) ? visible[component] : undefined;
-  return at((value as DisclosedObject)[component] as Disclosed, shown);
+  const visibleValue = isJsonObject(visible) && Object.hasOwn(visible, component) ? visible[component] : undefined;
+  return visibilityAt((value as DisclosedObject)[component] as Disclosed, visibleValue);
 }
 
-/** RFC 9901 section 4.2.4.2: what stands in an array for an entry that can be withheld. */
+/** RFC 9901 section 4.2.4.2: the placeholder of a withheld array entry. */
 function isDigest(value: Json): boolean {
   return isJsonObject(value) && Object.keys(value).length === 1 && Object.hasOwn(value, '...');
 }

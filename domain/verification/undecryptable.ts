@@ -3,10 +3,10 @@ import { decodeJson, isJsonObject } from '../shared/json.ts';
 
 const MAX_HEADER_LENGTH = 32 * 1024;
 
-/** Why a response does not decrypt, as far as its header tells. The sentences hold no value of the response. */
+/** The reason why a response cannot be decrypted, as far as its header shows. The texts contain no value of the response. */
 export function undecryptableReason(jwe: string, kid: string): string {
-  const [protectedHeader = '', ...rest] = jwe.split('.', 6);
-  if (rest.length !== 4) return 'the response is not a compact JWE of five parts';
+  const [protectedHeader = '', ...otherParts] = jwe.split('.', 6);
+  if (otherParts.length !== 4) return 'the response is not a compact JWE of five parts';
   const header = protectedHeader.length > MAX_HEADER_LENGTH ? undefined : decodeJson(protectedHeader);
   if (!isJsonObject(header)) return 'the header of the JWE cannot be read';
   if (header['alg'] !== 'ECDH-ES') return 'the alg of the JWE is not ECDH-ES';

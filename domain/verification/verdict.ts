@@ -1,31 +1,30 @@
 import type { CompiledQuery } from '../dcql/compile.ts';
-import { complete } from '../dcql/vp-token.ts';
+import { findMissingAnswers } from '../dcql/vp-token.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { RefusalReason } from '../shared/refusal.ts';
 import type { PresentedIssuer } from './presented-issuer.ts';
 import { type ReportedPresentation, reportOf, responseFault } from './report.ts';
 import type { Authentication } from './sca/authentication.ts';
 
-/** One presentation after all checks. */
 export type CheckedPresentation = ReportedPresentation &
   (
     | {
         readonly accepted: true;
         readonly values: JsonObject;
         readonly issuer: PresentedIssuer;
-        /** Of what the issuer signed: the same for one credential, however often it is presented. */
+        /** Hash of the signed part of the credential: identical in each presentation of the same credential. */
         readonly signedHash: string;
         /** Entries of `transaction_data` that it confirms. */
         readonly confirmed: readonly string[];
-        /** How the user was authenticated for what it confirms. */
+        /** User authentication for the confirmed entries. */
         readonly authentication?: Authentication;
       }
     | {
         readonly accepted: false;
         readonly reason: RefusalReason;
         readonly detail: string;
-        /** The nonce was not ours, so nothing of the whole response may be used. */
-        readonly spoilsAll: boolean;
+        /** True for a wrong nonce, which invalidates the whole response. */
+        readonly invalidatesResponse: boolean;
       }
   );
 
@@ -34,59 +33,63 @@ export type CredentialResult = JsonObject & { readonly id: string };
 
 export type Verdict = {
   readonly good: boolean;
-  /** Per query id: `values`, or `error`. Without any `values` when the verdict is not good. */
+  /** Results by query id: `values` or `error`. No `values` when the response is refused. */
   readonly credentials: readonly CredentialResult[];
   readonly report: readonly JsonObject[];
-  /** Why it is not good, for the operator. */
+  /** Reasons of a refusal, for the operator. */
   readonly reasons: readonly string[];
 };
 
 /**
- * Judges a response by its checked presentations (OpenID4VP 1.0 sections 6.4, 8.6 and 14.1).
- * @param transactionData the entries of the request as they were sent; each wants one confirmation.
+ * Decides on a response by its checked presentations (OpenID4VP 1.0 sections 6.4, 8.6 and 14.1).
+ * @param transactionData the entries of the request as sent; each needs one confirmation.
  */
 export function decideVerdict(query: CompiledQuery, checked: readonly CheckedPresentation[], transactionData: readonly string[]): Verdict {
   const presentations = rejectRepeated(checked);
-  const others = sharedBetweenQueries(presentations);
-  const report = presentations.flatMap((one) => (one.accepted ? [...reportOf(one), ...others(one)] : reportOf(one, one)));
+  const sharedReport = sharedBetweenQueries(presentations);
+  const report = presentations.flatMap((presentation) =>
+    presentation.accepted ? [...reportOf(presentation), ...sharedReport(presentation)] : reportOf(presentation, presentation),
+  );
   const faults = findResponseProblems(query, presentations, transactionData);
-  if (faults.length === 0) return { good: true, credentials: goodResults(query, presentations), report, reasons: [] };
-  const refusals = presentations.flatMap((one) => (one.accepted ? [] : [`${one.queryId}: ${one.reason}`]));
+  if (faults.length === 0) return { good: true, credentials: acceptedResults(query, presentations), report, reasons: [] };
+  const refusals = presentations.flatMap((presentation) =>
+    presentation.accepted ? [] : [`${presentation.queryId}: ${presentation.reason}`],
+  );
   return {
     good: false,
-    credentials: badResults(query, presentations),
+    credentials: refusedResults(query, presentations),
     report: [...report, ...faults.map(({ reason, section }) => responseFault('response', reason, section))],
     reasons: [...new Set([...refusals, ...faults.map(({ reason }) => reason)])],
   };
 }
 
-/** A credential counts once for a query, however often it is sent (OpenID4VP 1.0 section 6.1, `multiple`). */
+/** A credential counts once per query, however often it is sent (OpenID4VP 1.0 section 6.1, `multiple`). */
 function rejectRepeated(presentations: readonly CheckedPresentation[]): readonly CheckedPresentation[] {
-  const seen = new Set<string>();
-  return presentations.map((one) => {
-    if (!one.accepted) return one;
-    const known = `${one.queryId} ${one.signedHash}`;
-    if (!seen.has(known)) {
-      seen.add(known);
-      return one;
+  const seenKeys = new Set<string>();
+  return presentations.map((presentation) => {
+    if (!presentation.accepted) return presentation;
+    const key = `${presentation.queryId} ${presentation.signedHash}`;
+    if (!seenKeys.has(key)) {
+      seenKeys.add(key);
+      return presentation;
     }
-    const { queryId, index, format, inputs } = one;
-    const refusal = { reason: 'repeated_credential', detail: 'sent before for this query', spoilsAll: false } as const;
+    const { queryId, index, format, inputs } = presentation;
+    const refusal = { reason: 'repeated_credential', detail: 'sent before for this query', invalidatesResponse: false } as const;
     return { queryId, index, format, inputs, accepted: false, ...refusal };
   });
 }
 
-/** Says where one credential answers several queries: whoever counts answers has to know. */
+/** Reports credentials that answer several queries, because a verifier may count answers. */
 function sharedBetweenQueries(presentations: readonly CheckedPresentation[]) {
   const queries = new Map<string, Set<string>>();
-  for (const one of presentations) {
-    if (!one.accepted) continue;
-    const own = queries.get(one.signedHash) ?? new Set();
-    queries.set(one.signedHash, own.add(one.queryId));
+  for (const presentation of presentations) {
+    if (!presentation.accepted) continue;
+    const queryIds = queries.get(presentation.signedHash) ?? new Set();
+    queries.set(presentation.signedHash, queryIds.add(presentation.queryId));
   }
   return ({ queryId, index, signedHash }: Extract<CheckedPresentation, { accepted: true }>): JsonObject[] => {
-    const others = [...(queries.get(signedHash) ?? [])].filter((id) => id !== queryId);
-    if (others.length === 0) return [];
+    const sharedReport = [...(queries.get(signedHash) ?? [])].filter((id) => id !== queryId);
+    if (sharedReport.length === 0) return [];
     const check = 'one credential for several queries';
     return [
       {
@@ -94,7 +97,7 @@ function sharedBetweenQueries(presentations: readonly CheckedPresentation[]) {
         index,
         check,
         result: 'passed',
-        input: others.join(' '),
+        input: sharedReport.join(' '),
         section: 'OpenID4VP 1.0 section 6.4',
       },
     ];
@@ -108,54 +111,54 @@ function findResponseProblems(
   presentations: readonly CheckedPresentation[],
   transactionData: readonly string[],
 ): readonly Fault[] {
-  // OpenID4VP 1.0 section 14.1: a foreign nonce refuses everything.
-  if (presentations.some((one) => !one.accepted && one.spoilsAll)) {
+  // OpenID4VP 1.0 section 14.1: a wrong nonce refuses the whole response.
+  if (presentations.some((presentation) => !presentation.accepted && presentation.invalidatesResponse)) {
     return [{ reason: 'nonce_mismatch', section: 'OpenID4VP 1.0 section 14.1' }];
   }
-  const accepted = presentations.filter((one) => one.accepted);
+  const accepted = presentations.filter((presentation) => presentation.accepted);
   // OpenID4VP 1.0 section 6.4.2
-  const missing = complete(query, new Set(accepted.map(({ queryId }) => queryId))).map((what) => ({
+  const missingProblems = findMissingAnswers(query, new Set(accepted.map(({ queryId }) => queryId))).map((what) => ({
     reason: what.kind === 'credential' ? `missing ${what.id}` : `missing credential_sets[${what.index}]`,
     section: 'OpenID4VP 1.0 section 6.4.2',
   }));
-  const confirmed = new Set(accepted.flatMap((one) => one.confirmed));
-  // OpenID4VP 1.0 section 8.4: one of the credentials that an entry names confirms it.
+  const confirmed = new Set(accepted.flatMap((presentation) => presentation.confirmed));
+  // OpenID4VP 1.0 section 8.4: one of the named credentials must confirm each entry.
   const isConfirmed = transactionData.every((entry) => confirmed.has(entry));
-  if (isConfirmed) return missing;
-  return [...missing, { reason: 'transaction_data_missing', section: 'OpenID4VP 1.0 section 8.4' }];
+  if (isConfirmed) return missingProblems;
+  return [...missingProblems, { reason: 'transaction_data_missing', section: 'OpenID4VP 1.0 section 8.4' }];
 }
 
-/** OpenID4VP 1.0 section 6.4.2: what stands in no set was not requested; an optional answer may be absent. */
-function goodResults(query: CompiledQuery, presentations: readonly CheckedPresentation[]): CredentialResult[] {
-  return resultsOf(query, presentations).flatMap(({ id, own }): CredentialResult[] => {
-    if (own.length === 0) return [];
-    const accepted = own.filter((one) => one.accepted);
-    const [first] = accepted;
-    if (first === undefined) return [{ id, error: errorOf(own) }];
+/** OpenID4VP 1.0 section 6.4.2: queries outside the sets were not requested; an optional answer may be absent. */
+function acceptedResults(query: CompiledQuery, presentations: readonly CheckedPresentation[]): CredentialResult[] {
+  return resultsOf(query, presentations).flatMap(({ id, own: queryIds }): CredentialResult[] => {
+    if (queryIds.length === 0) return [];
+    const accepted = queryIds.filter((presentation) => presentation.accepted);
+    const [firstAccepted] = accepted;
+    if (firstAccepted === undefined) return [{ id, error: errorOf(queryIds) }];
     if (query.credentials.get(id)?.multiple !== true)
-      return [{ id, values: first.values, issuer: first.issuer, ...authenticationOf(accepted) }];
-    const values = accepted.map((one) => one.values);
+      return [{ id, values: firstAccepted.values, issuer: firstAccepted.issuer, ...authenticationOf(accepted) }];
+    const values = accepted.map((presentation) => presentation.values);
     return [{ id, values, issuer: accepted.map(({ issuer }) => issuer), ...authenticationOf(accepted) }];
   });
 }
 
-/** Of several credentials of one query that which confirms. */
+/** The authentication of the credential that confirms, if a query has several credentials. */
 function authenticationOf(accepted: readonly { readonly authentication?: Authentication }[]): JsonObject {
-  const found = accepted.find(({ authentication }) => authentication !== undefined)?.authentication;
-  return found === undefined ? {} : { authentication: found };
+  const authenticated = accepted.find(({ authentication }) => authentication !== undefined)?.authentication;
+  return authenticated === undefined ? {} : { authentication: authenticated };
 }
 
-/** What was verified of a refused response leaves no trace. */
-function badResults(query: CompiledQuery, presentations: readonly CheckedPresentation[]): CredentialResult[] {
-  return resultsOf(query, presentations).map(({ id, own }) => ({ id, error: errorOf(own) }));
+/** A refused response leaves no verified values. */
+function refusedResults(query: CompiledQuery, presentations: readonly CheckedPresentation[]): CredentialResult[] {
+  return resultsOf(query, presentations).map(({ id, own: queryIds }) => ({ id, error: errorOf(queryIds) }));
 }
 
 function resultsOf({ requested }: CompiledQuery, presentations: readonly CheckedPresentation[]) {
   return [...requested].map((id) => ({ id, own: presentations.filter(({ queryId }) => queryId === id) }));
 }
 
-function errorOf(own: readonly CheckedPresentation[]): RefusalReason | 'missing' | 'response_refused' {
-  const refused = own.find((one) => !one.accepted);
-  if (refused !== undefined && !refused.accepted) return refused.reason;
-  return own.length === 0 ? 'missing' : 'response_refused';
+function errorOf(queryIds: readonly CheckedPresentation[]): RefusalReason | 'missing' | 'response_refused' {
+  const refusedPresentation = queryIds.find((presentation) => !presentation.accepted);
+  if (refusedPresentation !== undefined && !refusedPresentation.accepted) return refusedPresentation.reason;
+  return queryIds.length === 0 ? 'missing' : 'response_refused';
 }

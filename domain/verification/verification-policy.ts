@@ -1,14 +1,13 @@
 import type { PresentationConfiguration } from './configuration.ts';
 
-/** The part of a presentation configuration that decides whether a presentation is accepted, and what is kept of it. */
+/** The part of a presentation configuration that decides if a presentation is accepted, and which of its values are stored. */
 export type VerificationPolicy = Partial<
   Pick<PresentationConfiguration, 'trustAnchors' | 'mdlProfile' | 'certificateRevocation' | 'values' | 'typeMetadata'>
 >;
 
-/** Characters of a policy that a session keeps. Hundreds of certificates are not copied into every session. */
+/** Limit of the characters of a stored policy, because hundreds of certificates must not be copied into every session. */
 const MAX_POLICY_LENGTH = 64 * 1024;
 
-/** @returns the policy of a configuration without its other properties. */
 export function policyOf({
   trustAnchors,
   mdlProfile,
@@ -21,17 +20,16 @@ export function policyOf({
 }
 
 /**
- * The policy that a session keeps when a wallet is asked, so that a configuration that is changed or deleted meanwhile
- * does not decide about its response.
- * @param authorities PEM by key chain: a named chain counts by the certificate that it has now, too.
- * @returns undefined for a policy that is too large to be kept; the configuration decides then, as it is at the response.
+ * The policy that a session stores with its request, so that later changes of the configuration do not affect the response.
+ * @param authorities PEM by key chain: a named chain is also trusted by its current certificate.
+ * @returns undefined for a policy that exceeds the limit; then the configuration at the time of the response decides.
  */
 export function frozenPolicy(configuration: VerificationPolicy, authorities: ReadonlyMap<string, string>): VerificationPolicy | undefined {
-  const { trustAnchors, ...rest } = policyOf(configuration);
+  const { trustAnchors, ...otherSettings } = policyOf(configuration);
   const frozen = trustAnchors?.flatMap((anchor) => {
     const certificate = 'keyChainId' in anchor ? authorities.get(anchor.keyChainId) : undefined;
     return certificate === undefined ? [anchor] : [anchor, { certificate }];
   });
-  const policy = { ...rest, ...(frozen !== undefined && { trustAnchors: frozen }) };
+  const policy = { ...otherSettings, ...(frozen !== undefined && { trustAnchors: frozen }) };
   return JSON.stringify(policy).length > MAX_POLICY_LENGTH ? undefined : policy;
 }

@@ -1,15 +1,14 @@
 import { CONTENT_ENCRYPTION, type ContentEncryption } from '../formats/jose/content-encryption.ts';
 import { defined } from '../shared/defined.ts';
 import { Failure } from '../shared/failure.ts';
-import { isJsonObject, type Json, type JsonObject, MAX_STRANGER_MEMBERS, parseJsonObject } from '../shared/json.ts';
+import { isJsonObject, type Json, type JsonObject, MAX_UNTRUSTED_PROPERTIES, parseJsonObject } from '../shared/json.ts';
 import { isOnCurve, type PublicJwk, parsePublicJwk } from '../shared/jwk.ts';
 
 /** Form fields with which a wallet may fetch a request object (OpenID4VP 1.0 section 5.10). */
 export type WalletParameters = { readonly wallet_nonce?: string | undefined; readonly wallet_metadata?: string | undefined };
 
-/** What of a request a wallet has to be able to do. */
-export type Demands = {
-  /** By format what of it is asked for: the names of lists of algorithms, and what this service has in them. */
+export type RequestRequirements = {
+  /** Requested formats with the names of their algorithm lists and our values of each. */
   readonly formats: { readonly [format: string]: { readonly [list: string]: readonly (string | number)[] } };
   readonly responseMode: string;
   readonly clientIdPrefix: string;
@@ -18,53 +17,59 @@ export type Demands = {
   readonly encrypts: boolean;
 };
 
-/** How a wallet wants the request object. */
-export type WalletWishes = {
+export type WalletMetadata = {
   readonly nonce?: string;
-  /** Goes into `aud` (OpenID4VP 1.0 section 5.8). */
+  /** Copied to `aud` (OpenID4VP 1.0 section 5.8). */
   readonly issuer?: string;
-  /** The request object is encrypted to this key. */
+  /** The key to which the request object is encrypted. */
   readonly recipient?: PublicJwk;
   readonly enc?: ContentEncryption;
 };
 
-/** Long enough for any nonce; the value is signed by us, so it stays short, and one line. */
+/** The limit admits any reasonable nonce; the value becomes part of a signed object, so it is short and one line. */
 const WALLET_NONCE = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,512}$/u;
 const MAX_ISSUER = 2048;
 
-const refused = (message: string) => new Failure('invalid_request', message);
+const invalidRequestError = (message: string) => new Failure('invalid_request', message);
 
-/** @throws Failure `invalid_request` for what no wallet may send. */
+/** @throws Failure `invalid_request` for invalid parameters. */
 export function parseWalletMetadata({ wallet_nonce, wallet_metadata }: WalletParameters): JsonObject {
-  // OpenID4VP 1.0 section 5.10: a string of the wallet's own making, which goes back as it is
+  // OpenID4VP 1.0 section 5.10: a string created by the wallet, returned unchanged
   if (wallet_nonce !== undefined && !WALLET_NONCE.test(wallet_nonce)) {
-    throw refused('wallet_nonce is at most 512 characters, none of them a control character');
+    throw invalidRequestError('wallet_nonce is at most 512 characters, none of them a control character');
   }
-  const metadata = wallet_metadata === undefined ? {} : parseJsonObject(wallet_metadata, undefined, MAX_STRANGER_MEMBERS);
+  const metadata = wallet_metadata === undefined ? {} : parseJsonObject(wallet_metadata, undefined, MAX_UNTRUSTED_PROPERTIES);
   // OpenID4VP 1.0 section 5.10: a JSON object
-  if (metadata === undefined) throw refused('wallet_metadata is not a JSON object');
+  if (metadata === undefined) throw invalidRequestError('wallet_metadata is not a JSON object');
   return metadata;
 }
 
 /**
- * Holds what the wallet says of itself against the request (OpenID4VP 1.0 sections 5.10 and 10.1). What it leaves out it can do.
- * @throws Failure `invalid_request` when we can offer nothing that the wallet can answer.
+ * Validates the wallet's metadata against the request (OpenID4VP 1.0 sections 5.10 and 10.1). Absent metadata count as supported.
+ * @throws Failure `invalid_request` when the wallet supports no possible response.
  */
-export function parseWalletParameters(metadata: JsonObject, demands: Demands | undefined, walletNonce: string | undefined): WalletWishes {
-  if (demands !== undefined) assertMeetsDemands(metadata, demands);
+export function parseWalletParameters(
+  metadata: JsonObject,
+  requirements: RequestRequirements | undefined,
+  walletNonce: string | undefined,
+): WalletMetadata {
+  if (requirements !== undefined) assertWalletSupports(metadata, requirements);
   const { issuer } = metadata;
   if (issuer !== undefined && (typeof issuer !== 'string' || issuer.length > MAX_ISSUER)) {
-    throw refused('issuer of the wallet is not a string');
+    throw invalidRequestError('issuer of the wallet is not a string');
   }
   return { ...defined({ nonce: walletNonce, issuer }), ...parseRecipient(metadata) };
 }
 
-function assertMeetsDemands(metadata: JsonObject, { formats, responseMode, clientIdPrefix, signedWith, encrypts }: Demands): void {
+function assertWalletSupports(
+  metadata: JsonObject,
+  { formats, responseMode, clientIdPrefix, signedWith, encrypts }: RequestRequirements,
+): void {
   const supported = metadata['vp_formats_supported'];
-  const isSupported = ([format, lists]: [string, Demands['formats'][string]]) =>
+  const isSupported = ([format, lists]: [string, RequestRequirements['formats'][string]]) =>
     isJsonObject(supported) && Object.hasOwn(supported, format) && hasCommon(supported[format], lists);
   if (supported !== undefined && !Object.entries(formats).some(isSupported))
-    throw refused('the wallet supports none of the requested formats with an algorithm of this service');
+    throw invalidRequestError('the wallet supports none of the requested formats with an algorithm of this service');
   assertHasOneOf(metadata, 'response_types_supported', ['vp_token']);
   assertHasOneOf(metadata, 'response_modes_supported', [responseMode]);
   assertHasOneOf(metadata, 'client_id_prefixes_supported', [clientIdPrefix]);
@@ -75,46 +80,46 @@ function assertMeetsDemands(metadata: JsonObject, { formats, responseMode, clien
   }
 }
 
-/** OpenID4VP 1.0 appendices B.2.2 and B.3.4: a list of algorithms that is there has one of ours. */
-function hasCommon(format: Json | undefined, lists: Demands['formats'][string]): boolean {
+/** OpenID4VP 1.0 appendices B.2.2 and B.3.4: a list of algorithms, if present, contains one of ours. */
+function hasCommon(format: Json | undefined, lists: RequestRequirements['formats'][string]): boolean {
   if (!isJsonObject(format)) return false;
-  return Object.entries(lists).every(([name, ours]) => {
-    const theirs = format[name];
-    return theirs === undefined || (Array.isArray(theirs) && ours.some((value) => theirs.includes(value)));
+  return Object.entries(lists).every(([name, supported]) => {
+    const walletValues = format[name];
+    return walletValues === undefined || (Array.isArray(walletValues) && supported.some((value) => walletValues.includes(value)));
   });
 }
 
-/** A list that is there and has nothing of this service in it refuses. */
-function assertHasOneOf(metadata: JsonObject, name: string, ours: readonly string[]): void {
-  const theirs = metadata[name];
-  if (theirs === undefined) return;
-  if (!Array.isArray(theirs) || !ours.some((value) => theirs.includes(value))) {
-    throw refused(`the wallet's ${name} has none of ${ours.join(', ')}`);
+/** A list, if present, must contain a value of this service. */
+function assertHasOneOf(metadata: JsonObject, name: string, supported: readonly string[]): void {
+  const walletValues = metadata[name];
+  if (walletValues === undefined) return;
+  if (!Array.isArray(walletValues) || !supported.some((value) => walletValues.includes(value))) {
+    throw invalidRequestError(`the wallet's ${name} has none of ${supported.join(', ')}`);
   }
 }
 
-/** A wallet that brings keys for encryption wants the request encrypted (OpenID4VP 1.0 section 5.10). */
-function parseRecipient(metadata: JsonObject): Pick<WalletWishes, 'recipient' | 'enc'> {
+/** A wallet that sends encryption keys requests an encrypted request object (OpenID4VP 1.0 section 5.10). */
+function parseRecipient(metadata: JsonObject): Pick<WalletMetadata, 'recipient' | 'enc'> {
   const keys = keysOf(metadata['jwks']);
   assertHasOneOf(metadata, 'request_object_encryption_alg_values_supported', ['ECDH-ES']);
   assertHasOneOf(metadata, 'request_object_encryption_enc_values_supported', CONTENT_ENCRYPTION);
   const recipient = keys.map(parseEncryptionKey).find((key) => key !== undefined);
   if (recipient === undefined) {
-    // Keys may be there for something else; who says how to encrypt, or that a key is for it, wants it.
-    const wantsIt = metadata['request_object_encryption_alg_values_supported'] !== undefined;
-    if (!wantsIt && !keys.some(isForEncryption)) return {};
-    throw refused('the wallet has no encryption key on P-256 for ECDH-ES');
+    // Keys may have another purpose; encryption is requested by encryption parameters or by a key marked for it.
+    const requestsEncryption = metadata['request_object_encryption_alg_values_supported'] !== undefined;
+    if (!requestsEncryption && !keys.some(isForEncryption)) return {};
+    throw invalidRequestError('the wallet has no encryption key on P-256 for ECDH-ES');
   }
-  const wanted = metadata['request_object_encryption_enc_values_supported'];
-  const enc = CONTENT_ENCRYPTION.find((value) => !Array.isArray(wanted) || wanted.includes(value));
+  const walletEncs = metadata['request_object_encryption_enc_values_supported'];
+  const enc = CONTENT_ENCRYPTION.find((value) => !Array.isArray(walletEncs) || walletEncs.includes(value));
   return defined({ recipient, enc });
 }
 
-/** Keys that are not for signing only (RFC 7517 section 4.2). */
+/** Keys that are not for signatures only (RFC 7517 section 4.2). */
 function keysOf(jwks: Json | undefined): readonly JsonObject[] {
   if (jwks === undefined) return [];
   const keys = isJsonObject(jwks) ? jwks['keys'] : undefined;
-  if (!Array.isArray(keys)) throw refused('jwks of the wallet is not a key set');
+  if (!Array.isArray(keys)) throw invalidRequestError('jwks of the wallet is not a key set');
   return keys.filter(isJsonObject).filter(({ use }) => use !== 'sig');
 }
 

@@ -2,12 +2,12 @@ import { object, z } from 'zod';
 import { wholeNumber } from '../shared/bounds.ts';
 import type { Timed } from '../shared/resource.ts';
 
-/** Before the secret itself, in base64 (Standard Webhooks). */
+/** Prefix of the base64 secret (Standard Webhooks). */
 const PREFIX = 'whsec_';
 /** Standard Webhooks: from 24 to 64. */
 export const SECRET_BYTES = 32;
-/** Former secrets that sign beside the present one; each is one more signature in the header of every call. */
-const MAX_FORMER = 3;
+/** Limit of previous secrets that also sign; each adds a signature to the header of every call. */
+const MAX_PREVIOUS_SECRETS = 3;
 const MAX_OVERLAP_SECONDS = 604_800;
 const DEFAULT_OVERLAP_SECONDS = 86_400;
 
@@ -27,72 +27,78 @@ export const WebhookSecretRotation = object({
 export type WebhookSecretRotation = z.infer<typeof WebhookSecretRotation>;
 
 type SigningSecret = {
-  /** As customers know it: `whsec_` and base64. */
+  /** The form for backends: `whsec_` and base64. */
   readonly secret: string;
   readonly createdAt: Date;
 };
-export type FormerSecret = SigningSecret & { readonly signsUntil: Date };
+export type PreviousSecret = SigningSecret & { readonly signsUntil: Date };
 
-/** What the calls of a tenant's backends are signed with; one per tenant. */
+/** Secrets that sign the webhook calls of a tenant; one object per tenant. */
 export type WebhookSecret = Timed & {
   readonly id: 'default';
   readonly signing: z.infer<typeof Signing>;
-  /** Absent as long as nobody was told one. */
+  /** Absent until a secret was shown. */
   readonly current?: SigningSecret;
-  /** The newest first. */
-  readonly former: readonly FormerSecret[];
+  /** Newest first. */
+  readonly former: readonly PreviousSecret[];
 };
 
-/** How it stands with a tenant that has written nothing: calls are signed, with a secret that nobody knows. */
-export const UNTOLD: WebhookSecret = { id: 'default', signing: 'v1', former: [], createdAt: new Date(0), updatedAt: new Date(0) };
+/** The state of a tenant without stored secrets: calls are signed with a secret that was not shown yet. */
+export const INITIAL_WEBHOOK_SECRET: WebhookSecret = {
+  id: 'default',
+  signing: 'v1',
+  former: [],
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
+};
 
 export function writeSecret(bytes: Uint8Array): string {
   return PREFIX + Buffer.from(bytes).toString('base64');
 }
 
 /**
- * Puts a new secret in the place of the present one, which goes on signing for a while.
- * @param before undefined where nothing is stored.
+ * Replaces the current secret, which also signs for the overlap.
+ * @param previous undefined if nothing is stored.
  */
 export function rotateWebhookSecret(
-  before: WebhookSecret | undefined,
+  previous: WebhookSecret | undefined,
   secret: string,
   { overlapSeconds }: WebhookSecretRotation,
   now: Date,
 ): WebhookSecret & Required<Pick<WebhookSecret, 'current'>> {
-  const { current, former, ...rest } = before ?? { ...UNTOLD, createdAt: now };
+  const { current, former: previousSecrets, ...properties } = previous ?? { ...INITIAL_WEBHOOK_SECRET, createdAt: now };
   const overlapMs = (overlapSeconds ?? DEFAULT_OVERLAP_SECONDS) * 1000;
-  const replaced = current === undefined ? [] : [{ ...current, signsUntil: new Date(now.getTime() + overlapMs) }];
+  const replacedSecrets = current === undefined ? [] : [{ ...current, signsUntil: new Date(now.getTime() + overlapMs) }];
   return {
-    ...rest,
+    ...properties,
     current: { secret, createdAt: now },
-    former: overlapMs === 0 ? [] : [...replaced, ...former].filter(isSigning(now)).slice(0, MAX_FORMER),
+    former: overlapMs === 0 ? [] : [...replacedSecrets, ...previousSecrets].filter(isSigning(now)).slice(0, MAX_PREVIOUS_SECRETS),
     updatedAt: now,
   };
 }
 
-export function switchWebhookSigning(before: WebhookSecret | undefined, { signing }: WebhookSecretUpdate, now: Date): WebhookSecret {
-  return { ...(before ?? { ...UNTOLD, createdAt: now }), signing, updatedAt: now };
+export function switchWebhookSigning(previous: WebhookSecret | undefined, { signing }: WebhookSecretUpdate, now: Date): WebhookSecret {
+  return { ...(previous ?? { ...INITIAL_WEBHOOK_SECRET, createdAt: now }), signing, updatedAt: now };
 }
 
-/** Former secrets that sign still. */
-export function formerSigning({ former }: WebhookSecret, now: Date): readonly FormerSecret[] {
-  return former.filter(isSigning(now));
+/** Previous secrets that still sign. */
+export function activePreviousSecrets({ former: previousSecrets }: WebhookSecret, now: Date): readonly PreviousSecret[] {
+  return previousSecrets.filter(isSigning(now));
 }
 
 /**
- * The keys that sign a call at this time, the present one first; none where signing is off.
- * @param untold makes the key that signs as long as nobody was told one.
+ * The keys that sign a call at this time, the current one first; none if signing is off.
+ * @param initialKey derives the key that signs until a secret was shown.
  */
-export function signingKeys(secret: WebhookSecret, now: Date, untold: () => Uint8Array): readonly Uint8Array[] {
+export function signingKeys(secret: WebhookSecret, now: Date, initialKey: () => Uint8Array): readonly Uint8Array[] {
   if (secret.signing === 'off') return [];
-  if (secret.current === undefined) return [untold()];
-  return [secret.current, ...formerSigning(secret, now)].map(keyOf);
+  if (secret.current === undefined) return [initialKey()];
+  return [secret.current, ...activePreviousSecrets(secret, now)].map(keyOf);
 }
 
 const isSigning =
   (now: Date) =>
-  ({ signsUntil }: FormerSecret): boolean =>
+  ({ signsUntil }: PreviousSecret): boolean =>
     signsUntil > now;
 
 function keyOf({ secret }: SigningSecret): Uint8Array {

@@ -1,13 +1,13 @@
 import { z } from 'zod';
+import { strictInput } from '../shared/input-object.ts';
 import { WebAddress } from '../shared/web-address.ts';
-import { written } from '../shared/written.ts';
 
 /** RFC 9110 section 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/;
-/** RFC 9110 section 5.5: visible characters, spaces and tabs only inside. */
+/** RFC 9110 section 5.5: visible characters, with spaces and tabs only inside. */
 const HEADER_VALUE = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
 
-/** Headers that belong to the connection or to the delivery itself (RFC 9110 section 7.6.1). */
+/** Headers of the connection or of the delivery itself (RFC 9110 section 7.6.1). */
 const RESERVED_HEADERS = new Set([
   'accept-encoding',
   'connection',
@@ -29,12 +29,12 @@ function isFreeHeader(name: string): boolean {
   return !RESERVED_HEADERS.has(lower) && !lower.startsWith('content-');
 }
 
-/** Headers of the signature over the body (Standard Webhooks). */
+/** Headers of the body's signature (Standard Webhooks). */
 const isNoSignature = (name: string) => !name.toLowerCase().startsWith('webhook-');
 
-const ApiKeyAuth = written({
+const ApiKeyAuth = strictInput({
   type: z.literal('apiKey'),
-  config: written({
+  config: strictInput({
     headerName: z
       .string()
       .regex(TOKEN, 'Give a header name.')
@@ -52,20 +52,20 @@ const ApiKeyAuth = written({
   }),
 });
 
-/** Where a customer's backend is called, and the key that it asks for. The key is sealed wherever it is stored. */
-export const WebhookConfig = written({
+/** URL and authentication key of a backend. The key is sealed wherever it is stored. */
+export const WebhookConfig = strictInput({
   url: WebAddress.describe('Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed'),
   auth: ApiKeyAuth.optional().describe('A header that the call bears; without it none'),
 });
 export type WebhookConfig = z.infer<typeof WebhookConfig>;
 
-const AGAIN = 'give the key itself: address or header changed';
+const DEFAULT_HINT = 'give the key itself: address or header changed';
 
 /**
- * The key of the webhook that stands in a member of a document, as a secret of that document.
- * @param variable what it is called in the name of a variable.
+ * The webhook's key in a property of a document, as a secret of that document.
+ * @param variable name of the secret in environment variables.
  */
-export function webhookKey(member: string, variable: string, again = AGAIN) {
+export function webhookKey(member: string, variable: string, hint = DEFAULT_HINT) {
   const sentTo = [`${member}.url`, `${member}.auth.config.headerName`];
-  return { [`${member}.auth.config.value`]: { variable, sentTo, again } };
+  return { [`${member}.auth.config.value`]: { variable, sentTo, hint } };
 }

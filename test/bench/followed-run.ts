@@ -68,7 +68,7 @@ try {
 
 /** One batch of one credential for each wallet, and what it follows. */
 async function fill(): Promise<void> {
-  const configured = await obtain(container, TenantConfigurations).stored(TENANT);
+  const configured = await obtain(container, TenantConfigurations).readStored(TENANT);
   if (configured === undefined) throw new Error('no tenant');
   const allocator = obtain(container, StatusAllocator);
   const { listId } = await allocator.allocate(configured, { id: 'card', keyChainId: null }, 1);

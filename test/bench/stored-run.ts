@@ -229,7 +229,7 @@ async function failedList({ container, sessions }: Bench, _token: string): Promi
   for (let run = 0; run < 5; run++) {
     const began = performance.now();
     const range = { ascending: false } as const;
-    const through = await reads.sessionPlace(range, Math.min(10_000, sessions));
+    const through = await reads.sessionCursorAt(range, Math.min(10_000, sessions));
     await reads.sessions({
       ...range,
       kinds: ['issuance'],
@@ -321,7 +321,7 @@ function relayOf(container: Container): RelayEvents {
     isReady: true,
     publish: async (notices) => notices.length,
     publishRevocation: async () => true,
-    tellHeldList: async () => true,
+    publishHeldList: async () => true,
     onReady: () => () => {},
   };
   return new RelayEvents({

@@ -7,7 +7,7 @@ import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { Visitors } from './support/visitors.ts';
 
-describe('the page of the audit log', function () {
+describe('The page of the audit log', function () {
   this.timeout(60_000);
   let visitors: Visitors;
   let database: TestDatabase | undefined;
@@ -26,12 +26,12 @@ describe('the page of the audit log', function () {
   });
   afterEach(async () => expect(await visitors.leave()).to.deep.equal([]));
 
-  it('offers what the interface filters by', () => {
+  it('offers the filters of the API', () => {
     expect(KINDS).to.have.members(AUDIT_KINDS);
     expect(ACTIONS).to.have.members(AUDIT_ACTIONS);
   });
 
-  it('tells who did what, and is filtered and sorted by the service', async () => {
+  it('shows the actor and the action, filtered and sorted by the service', async () => {
     const page = await visitors.as(['clients:manage'], 'audit');
     const table = page.getByRole('table', { name: 'Audit log' });
     await table.getByText('planted').first().waitFor();
@@ -56,7 +56,7 @@ describe('the page of the audit log', function () {
     await table.getByRole('row').nth(1).getByRole('cell').first().getByText('1', { exact: true }).waitFor();
   });
 
-  it('is verified by a button, which says where it is broken and names the command for the rest', async () => {
+  it('is verified by a button, which shows where it is broken and the command for the rest', async () => {
     const page = await visitors.as(['clients:manage'], 'audit');
     const verify = page.getByRole('region', { name: 'Was anything altered or removed?' });
     await verify.getByRole('button', { name: 'Verify now' }).click();
@@ -82,7 +82,7 @@ describe('the page of the audit log', function () {
     }
   });
 
-  it('is verified in pieces, with progress that can be stopped', async () => {
+  it('is verified in steps, with progress that can be stopped', async () => {
     const page = await visitors.as(['clients:manage'], 'audit', { width: 390, dark: true });
     let calls = 0;
     let release: () => void = () => {};
@@ -108,7 +108,7 @@ describe('the page of the audit log', function () {
     expect(calls).to.equal(3);
   });
 
-  it('shows the operator that of the service, and of each tenant', async () => {
+  it('shows the operator the log of the service and of each tenant', async () => {
     const page = await visitors.asOperator('audit');
     const table = page.getByRole('table', { name: 'Audit log' });
     await table.getByText('begun').waitFor();
@@ -116,7 +116,7 @@ describe('the page of the audit log', function () {
     await table.getByText('planted').first().waitFor();
   });
 
-  it('fits a phone in the dark', async () => {
+  it('fits a phone in dark mode', async () => {
     const page = await visitors.as(['clients:manage'], 'audit', { width: 390, dark: true });
     await page.getByText('planted').first().waitFor();
     await expectFits(page, 'audit log at 390 px');

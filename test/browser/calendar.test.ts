@@ -5,7 +5,7 @@ import { Visitors } from './support/visitors.ts';
 
 const DAY_MS = 86_400_000;
 
-describe('the calendar', function () {
+describe('The calendar', function () {
   this.timeout(60_000);
   let visitors: Visitors;
 
@@ -17,13 +17,13 @@ describe('the calendar', function () {
   after(() => visitors?.served.close());
   afterEach(async () => expect(await visitors.leave()).to.deep.equal([]));
 
-  it('says how near an end is', () => {
+  it('shows how soon a date is', () => {
     const now = new Date('2030-01-01');
     const words = [-1, 0, 1, 13, 14, 59, 60].map((days) => nearness(new Date(now.getTime() + days * DAY_MS), now).word);
     expect(words).to.deep.equal(['over', 'over', 'soon', 'soon', 'coming', 'coming', 'far']);
   });
 
-  it('tells a manager what ends and what fails then', async () => {
+  it('shows a manager the expiring objects and what fails then', async () => {
     const page = await visitors.as(['issuance:manage'], 'calendar');
     const table = page.getByRole('table', { name: 'What ends, the soonest first' });
     await table.getByRole('cell').nth(1).waitFor();
@@ -31,7 +31,7 @@ describe('the calendar', function () {
     expect(await table.getByRole('row').count()).to.be.greaterThan(1);
   });
 
-  it('tells the operator which tenants end', async () => {
+  it('shows the operator which tenants expire', async () => {
     const token = await visitors.served.service.rootToken();
     const empty = await visitors.asOperator('calendar');
     await empty.getByText('No tenant ends by itself').waitFor();
@@ -44,7 +44,7 @@ describe('the calendar', function () {
     await expectFits(page, 'tenants that end at 390 px');
   });
 
-  it('fits a phone in the dark', async () => {
+  it('fits a phone in dark mode', async () => {
     const page = await visitors.as(['presentation:manage', 'issuance:manage'], 'calendar', {
       width: 390,
       dark: true,
@@ -54,7 +54,7 @@ describe('the calendar', function () {
     await expectAccessible(page, 'calendar in the dark');
   });
 
-  it('is not shown to those whom the interface refuses', async () => {
+  it('is not shown to clients that the API rejects', async () => {
     const page = await visitors.as(['issuance:offer'], 'calendar');
     await page.getByRole('link', { name: 'Sessions' }).waitFor();
     expect(await page.getByRole('link', { name: 'Calendar' }).count()).to.equal(0);

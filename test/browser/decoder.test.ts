@@ -12,10 +12,10 @@ const PAYLOAD = { vct: 'urn:example:degree', exp: 1_700_000_000, _sd: ['x'] };
 const SD_JWT = `${encoded({ alg: 'ES256', typ: 'dc+sd-jwt' })}.${encoded(PAYLOAD)}.c2ln~${encoded(['salt', 'given_name', 'Ada'])}~`;
 const STATUS = `${encoded({ alg: 'ES256', typ: 'statuslist+jwt' })}.${encoded({ sub: 'https://x' })}.c2ln`;
 
-describe('the decoder', () => {
+describe('The decoder', () => {
   const sentence = (text: string) => recognise(text)?.sentence;
 
-  it('says what a text is', () => {
+  it('names the type of a text', () => {
     expect(sentence(SD_JWT)).to.match(/^A credential \(SD-JWT\) of type urn:example:degree, 1 claim disclosed\. It ended/);
     expect(sentence(STATUS)).to.match(/status list/);
     expect(sentence('openid-credential-offer://?credential_offer_uri=https%3A%2F%2Fx%2Foffer')).to.match(/offers/);
@@ -25,18 +25,18 @@ describe('the decoder', () => {
     expect(sentence('{"kty":"EC"}')).to.equal('A key (JWK, EC).');
   });
 
-  it('shows what an SD-JWT discloses', () => {
+  it('shows the disclosures of an SD-JWT', () => {
     expect(recognise(SD_JWT)?.parts.find(({ title }) => title === 'Disclosures')?.value).to.deep.equal([{ given_name: 'Ada' }]);
   });
 
-  it('writes an mdoc in diagnostic notation', () => {
+  it('shows an mdoc in diagnostic notation', () => {
     const mdoc = encodeCbor(new Map([['issuerAuth', embed(encodeCbor(new Map([['docType', 'org.iso.18013.5.1.mDL']])))]]));
     const found = recognise(mdoc.toString('base64url'));
     expect(found?.sentence).to.match(/IssuerSigned/);
     expect(found?.parts[0]?.value).to.match(/"issuerAuth": 24\(<<\{\s+"docType": "org\.iso\.18013\.5\.1\.mDL"\s+\}>>\)/);
   });
 
-  it('knows nothing of what is nothing, cut off, or made to cost', () => {
+  it('shows nothing for empty, truncated or expensive input', () => {
     const deep = Buffer.from(`${'81'.repeat(5_000)}00`, 'hex').toString('base64url');
     const many = Buffer.from('9b7fffffffffffffff', 'hex').toString('base64url');
     for (const text of ['', 'mwuyxyp1ddj-7z', 'hello', SD_JWT.slice(0, 40), 'a.b.c', deep, many, 'x'.repeat(1_000_001)])
@@ -47,8 +47,8 @@ describe('the decoder', () => {
 const PRIVATE = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 const PEM = PRIVATE.export({ format: 'pem', type: 'pkcs8' }).toString();
 
-describe('a private key in the decoder', () => {
-  it('is told in every form, and nothing of it is shown', () => {
+describe('A private key in the decoder', () => {
+  it('is detected in every form and never shown', () => {
     const jwk = PRIVATE.export({ format: 'jwk' });
     const forms = [
       PEM,
@@ -102,7 +102,7 @@ describe('Ctrl-K and the page of the decoder', function () {
       ...(json !== undefined && { json }),
     });
 
-  it('takes apart what is pasted, and leaves it nowhere', async () => {
+  it('decodes the pasted text and stores it nowhere', async () => {
     const page = await visitors.as(['clients:manage'], '');
     await paste(page, SD_JWT);
     await page.getByText('A credential (SD-JWT) of type urn:example:degree').waitFor();
@@ -115,7 +115,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     await page.getByText('given_name').waitFor({ state: 'detached' });
   });
 
-  it('bears what is nested without end, and what is long', async () => {
+  it('handles endlessly nested and long input', async () => {
     const page = await visitors.as(['clients:manage'], 'decode');
     const field = page.getByLabel('Paste anything', { exact: true });
     await field.fill('['.repeat(20_000) + ']'.repeat(20_000));
@@ -124,7 +124,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     await page.getByText('and 4500 more').waitFor();
   });
 
-  it('reads a certificate', async () => {
+  it('decodes a certificate', async () => {
     const { body } = await call('GET', '/key-chain/signing');
     const page = await visitors.as(['clients:manage'], 'decode');
     await page.getByLabel('Paste anything', { exact: true }).fill(body.rootCertificate);
@@ -133,7 +133,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     await expectAccessible(page, 'a certificate');
   });
 
-  it('leads to the session that a link is of', async () => {
+  it('opens the session of a link', async () => {
     await call('POST', '/issuer/config', UNIVERSITY);
     const made = await call('POST', '/issuer/credentials', DIPLOMA);
     expect(made.status, made.text).to.equal(201);
@@ -152,7 +152,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     await other.getByText('A link that offers a credential').waitFor();
   });
 
-  it('asks the service for nothing that may be a secret, a name or a credential', async () => {
+  it('sends no possible secret, name or credential to the service', async () => {
     const page = await visitors.as(['issuance:offer'], 'decode');
     const asked: string[] = [];
     page.on('request', (request) => {
@@ -180,7 +180,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     await expectAccessible(page, 'a private key');
   });
 
-  it('asks for a session by free text when somebody says so, and leaves codes out of the calls', async () => {
+  it('searches a session by free text on request, without codes in the calls', async () => {
     const { id } = DIPLOMA;
     const made = await call('POST', '/issuer/offer', {
       response_type: 'uri',
@@ -214,7 +214,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     expect(await page.getByRole('button', { name: /^Ask the service/ }).count()).to.equal(0);
   });
 
-  it('finds by a button in the list of sessions, which asks for no token, either', async () => {
+  it('finds a session with a button in the list of sessions, which sends no token either', async () => {
     const page = await visitors.as(['issuance:offer'], 'sessions');
     const field = page.getByLabel('Id, reference, link, code or nonce');
     const asked: string[] = [];
@@ -232,7 +232,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     expect(page.url()).to.include('q=order');
   });
 
-  it('keeps what somebody types into the list of sessions as soon as it is there', async () => {
+  it('keeps the early input in the list of sessions', async () => {
     const page = await visitors.as(['issuance:offer'], 'health');
     await page.evaluate(`new MutationObserver((_, observer) => {
       const field = document.querySelector('main input[type=search]');
@@ -246,7 +246,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     expect(await page.getByLabel('Id, reference, link, code or nonce').inputValue()).to.equal('order of Ada');
   });
 
-  it('leads by an own link to its page, and by the beginning of an id to its session', async () => {
+  it('opens a page by its link, and a session by the beginning of its id', async () => {
     const { body } = await call('GET', '/session?limit=1');
     const session = body[0].id as string;
     const page = await visitors.as(['issuance:offer'], 'decode');
@@ -261,7 +261,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     await page.getByText('has an id that begins with ________').waitFor();
   });
 
-  it('goes to pages by name, by keyboard', async () => {
+  it('opens pages by name, with the keyboard', async () => {
     const page = await visitors.as(['clients:manage'], 'decode');
     await page.keyboard.press('Control+k');
     await expectAccessible(page, 'the palette');
@@ -270,7 +270,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     await page.getByRole('heading', { name: 'Audit log' }).waitFor();
   });
 
-  it('fits a phone in the dark', async () => {
+  it('fits a phone in dark mode', async () => {
     const page = await visitors.as(['clients:manage'], 'decode', { width: 390, dark: true });
     await page.getByLabel('Paste anything', { exact: true }).fill(SD_JWT);
     await page.getByText('given_name').waitFor();

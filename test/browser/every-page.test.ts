@@ -11,7 +11,7 @@ import { Visitors } from './support/visitors.ts';
 /** Of what a list leads to, so many are looked at. */
 const OF_EACH = 2;
 
-describe('every page of the console', function () {
+describe('Every page of the console', function () {
   this.timeout(180_000);
   let served: ConsoleService;
   let window: Watched;
@@ -44,7 +44,7 @@ describe('every page of the console', function () {
     await page.locator('main [aria-busy="true"]').first().waitFor({ state: 'detached' });
   };
 
-  it('can be used by everybody, however they look at it, and asks for nothing that is refused', async () => {
+  it('is accessible in every mode and sends no rejected request', async () => {
     const clients = (await page.evaluate('[...document.querySelectorAll(".who option")].map(({ value }) => value)')) as string[];
     expect(clients).to.have.length(3);
     const found: string[] = [];
@@ -75,7 +75,7 @@ describe('every page of the console', function () {
 const MOST = 25;
 const BUTTONS = 'main :is(button, summary, a[href])';
 
-describe('every button of the console', function () {
+describe('Every button of the console', function () {
   this.timeout(240_000);
   let served: ConsoleService;
   let window: Watched;
@@ -115,7 +115,7 @@ describe('every button of the console', function () {
     expect(await activeIs(`.textContent === ${JSON.stringify(await button.textContent())}`), what).to.equal(true);
   };
 
-  it('is used by the keyboard, opens and leaves its dialog, and the focus is never lost', async () => {
+  it('works by keyboard, opens and closes its dialog, and the focus is never lost', async () => {
     const clients = (await page.evaluate('[...document.querySelectorAll(".who option")].map(({ value }) => value)')) as string[];
     let tried = 0;
     for (const client of clients) {
@@ -159,7 +159,7 @@ const QUESTION = {
 };
 
 /** An insider looks for what the interface refuses to it. */
-describe('the console of a client with one role', function () {
+describe('The console of a client with one role', function () {
   this.timeout(120_000);
   let visitors: Visitors;
   let sessions: readonly string[];
@@ -187,7 +187,7 @@ describe('the console of a client with one role', function () {
     (await page.evaluate(`[...document.querySelectorAll(${JSON.stringify(selector)})].map(({ hash }) => hash)`)) as string[];
 
   for (const role of ROLES) {
-    it(`asks for nothing that ${role} may not have, on each of its pages`, async () => {
+    it(`sends no request that ${role} may not send, on each of its pages`, async () => {
       const page = await visitors.as([role], 'health');
       const refused: string[] = [];
       page.on('response', (answer) => {
@@ -206,7 +206,7 @@ describe('the console of a client with one role', function () {
     });
   }
 
-  it('has no page for what a link leads to and the role does not open', async () => {
+  it('has no page for a link that the role may not open', async () => {
     const page = await visitors.as(['registrar:manage'], 'health');
     const asked: string[] = [];
     page.on('request', (request) => asked.push(new URL(request.url()).pathname));
@@ -224,7 +224,7 @@ describe('the console of a client with one role', function () {
     expect(asked.filter((path) => /^\/(tenant|client|audit-log|issuer|verifier|status-lists|session)/.test(path))).to.deep.equal([]);
   });
 
-  it('keeps what is half done while another client is asked for, and nothing of its secret', async () => {
+  it('keeps unsaved input while another client is requested, and nothing of its secret', async () => {
     const page = await visitors.as(['issuance:manage'], 'credentials/new');
     await page.getByLabel('Id', { exact: true }).fill('half-done');
     for (const secret of ['a-secret-half-typed', '']) {
@@ -240,7 +240,7 @@ describe('the console of a client with one role', function () {
     }
   });
 
-  it('forgets what one client saw when another is chosen', async () => {
+  it('deletes the data of one client when another is selected', async () => {
     const page = await visitors.as(['issuance:manage', 'issuance:offer'], `sessions/${sessions[0]}`);
     await page.getByRole('button', { name: 'Show values' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Show values' }).click();

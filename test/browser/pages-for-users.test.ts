@@ -131,7 +131,7 @@ describe('Pages for users, in a browser', function () {
   });
 
   for (const dark of [false, true]) {
-    it(`are for everybody, on a telephone ${dark ? 'in the dark' : 'in the light'}`, async () => {
+    it(`fit a telephone and are accessible ${dark ? 'in dark mode' : 'in light mode'}`, async () => {
       for (const locale of LANGUAGES) {
         const look = { width: 390, height: 844, dark, locale };
         const { context, page, faults } = await openWindow(browser as Browser, service.address, look);
@@ -151,7 +151,7 @@ describe('Pages for users, in a browser', function () {
     });
   }
 
-  it('are in each of the languages, fit, and have no words left in English', async () => {
+  it('exist in each language, fit, and contain no English texts', async () => {
     const english = new Map<string, readonly string[]>();
     for (const locale of ['en', ...Object.keys(TEXTS).filter((language) => language !== 'en')]) {
       const { context, page } = await openWindow(browser as Browser, service.address, { width: 320, locale });
@@ -169,7 +169,7 @@ describe('Pages for users, in a browser', function () {
     }
   });
 
-  it('hinder nobody who enlarges them, has colours of their own, or does not see', async () => {
+  it('work with enlarged text, own colours and screen readers', async () => {
     const { context, page } = await openWindow(browser as Browser, service.address);
     for (const [name, address] of Object.entries(pages)) {
       await page.goto(address);
@@ -182,7 +182,7 @@ describe('Pages for users, in a browser', function () {
     await context.close();
   });
 
-  it('are used by keyboard, where one sees what has the focus', async () => {
+  it('work by keyboard with a visible focus', async () => {
     const { context, page } = await openWindow(browser as Browser, service.address);
     await page.goto(pages['consent'] ?? '');
     const seen: string[] = [];

@@ -7,7 +7,7 @@ import { openBrowser, openWindow } from './support/browser.ts';
 
 const SECRET = 'a-secret-of-this-very-client';
 
-describe('the phone of the console', function () {
+describe('The phone of the console', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let shop: Shop;
@@ -25,7 +25,7 @@ describe('the phone of the console', function () {
     await shop?.close();
   });
 
-  it('takes offers of one’s own, with a transaction code, and refuses what is none', async () => {
+  it('accepts own offers, with a transaction code, and rejects other texts', async () => {
     const { address } = shop.service;
     const { page, faults } = await openWindow(browser as Browser, address, { width: 390, dark: true });
     await page.goto(`${address}/console#phone?ticket=used-before`);

@@ -31,7 +31,7 @@ async function ask(page: Page, question: string): Promise<void> {
   await button(page, 'Decline').waitFor();
 }
 
-describe('the playground', function () {
+describe('The playground', function () {
   this.timeout(60_000);
   let served: ConsoleService;
   let window: Watched;
@@ -47,7 +47,7 @@ describe('the playground', function () {
   after(() => served?.close());
   afterEach(() => expect(window.faults).to.deep.equal([]));
 
-  it('makes an issuer, a verifier and a phone by one click', async () => {
+  it('creates an issuer, a verifier and a phone with one click', async () => {
     expect(page.url()).not.to.include('ticket');
     await button(page, 'Begin').waitFor();
     await expectAccessible(page, 'before it begins');
@@ -56,7 +56,7 @@ describe('the playground', function () {
     await expectAccessible(page, 'begun');
   });
 
-  it('has the phone collect a diploma, after it was asked', async () => {
+  it('has the phone accept a diploma after a confirmation', async () => {
     await button(page, 'Offer a diploma').click();
     await opener(page).click();
     await page.getByText('Degree', { exact: false }).first().waitFor();
@@ -66,7 +66,7 @@ describe('the playground', function () {
     await page.locator('.turn', { hasText: 'Offer: Diploma' }).getByText('completed').waitFor();
   });
 
-  it('shows the employer what it asked for and nothing else', async () => {
+  it('shows the employer only what it requested', async () => {
     await ask(page, 'which degree?');
     await expectAccessible(page, 'asked');
     await button(page, 'Show').click();
@@ -79,7 +79,7 @@ describe('the playground', function () {
   });
 
   for (const [way, reason] of WAYS) {
-    it(`refuses a phone that cheats: ${way}`, async () => {
+    it(`rejects a phone that cheats: ${way}`, async () => {
       await ask(page, 'which degree?');
       const select = page.getByLabel('Misbehave');
       const options = await select.locator('option').allInnerTexts();
@@ -97,7 +97,7 @@ describe('the playground', function () {
     await button(page, 'Decline').click();
   });
 
-  it('takes an answer once', async () => {
+  it('accepts an answer once', async () => {
     await ask(page, 'which degree?');
     await page.getByLabel('Misbehave').selectOption('replay');
     await button(page, 'Cheat').click();
@@ -110,14 +110,14 @@ describe('the playground', function () {
     await page.getByText('The user declined. Nothing was shown.').first().waitFor();
   });
 
-  it('knows a driving licence, too', async () => {
+  it('supports a driving licence, too', async () => {
     await collect(page, 'driving licence');
     await ask(page, 'may they drive?');
     await button(page, 'Show').click();
     await page.locator('.turn', { hasText: 'May they drive?' }).getByText('Verified.').waitFor();
   });
 
-  it('shows that a revoked diploma is good for nothing', async () => {
+  it('shows that a revoked diploma is rejected', async () => {
     // Somebody elsewhere has a copy of the list.
     const university = await page.getByText(/^Issues\. university-/).innerText();
     const lists = await served.service.call('GET', `/${university.split(' ')[1]}/status-lists`);
@@ -136,7 +136,7 @@ describe('the playground', function () {
     await expectAccessible(page, 'at the end');
   });
 
-  it('shows what went over the wire', async () => {
+  it('shows the messages of the protocol', async () => {
     await page.getByText('On the wire').click();
     await page.locator('.wire li summary').first().click();
     expect(await page.locator('.wire pre').nth(1).innerText()).to.include('credential_issuer');
@@ -144,7 +144,7 @@ describe('the playground', function () {
     await first.getByText('the first answer brings the nonce for the proof (RFC 9449 section 8)').waitFor();
   });
 
-  it('makes no call but those of the API document', async () => {
+  it('calls only operations of the API document', async () => {
     const { paths } = (await served.service.call('GET', '/openapi.json')).body as { paths: object };
     const known = Object.keys(paths).map((path) => new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{[^}]+\}/g, '[^/]+')}$`));
     await page.getByRole('button', { name: /^Calls/ }).click();
@@ -159,7 +159,7 @@ describe('the playground', function () {
     await page.locator('.calls').getByRole('button', { name: 'Close' }).click();
   });
 
-  it('leads to the session, which says what was checked, as the verifier that it is of', async () => {
+  it('opens the session of its verifier, which shows the checks', async () => {
     await page
       .locator('.turn', { hasText: 'The issuer revoked this credential' })
       .getByRole('link', { name: 'Look at the session' })
@@ -178,7 +178,7 @@ describe('the playground', function () {
   });
 });
 
-describe('the playground on a small, dark screen', function () {
+describe('The playground on a small, dark screen', function () {
   this.timeout(60_000);
   let served: ConsoleService;
   let window: Watched;
@@ -191,7 +191,7 @@ describe('the playground on a small, dark screen', function () {
   });
   after(() => served?.close());
 
-  it('fits, and can be used with the keyboard alone', async () => {
+  it('fits and works by keyboard only', async () => {
     const { page, faults } = window;
     const press = async (name: string) => {
       await page.locator('main').getByRole('button', { name }).first().waitFor();

@@ -9,7 +9,7 @@ import { openBrowser } from './support/browser.ts';
 
 const CONSOLE_CLIENT = 'the-console';
 
-describe('a login to the console at the provider of the operator', function () {
+describe('A login to the console at the provider of the operator', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let provider: UpstreamProvider;
@@ -79,7 +79,7 @@ describe('a login to the console at the provider of the operator', function () {
     return page;
   };
 
-  it('brings the person back to the page that they wanted, with nothing left in the address', async () => {
+  it('returns the user to the requested page, without parameters in the address', async () => {
     const page = await visit();
     await page.getByRole('heading', { name: 'Tenants', level: 1 }).waitFor();
     expect(page.url()).to.equal(`${service.address}/console#tenants`);
@@ -94,7 +94,7 @@ describe('a login to the console at the provider of the operator', function () {
     await expectAccessible(page, 'another login');
   });
 
-  it('takes no answer to a login that this window did not begin, nor of another provider', async () => {
+  it('rejects an answer to a login that this window did not begin, and of another provider', async () => {
     const foreign = await visit((back) => back.searchParams.set('state', 'of-somebody-else'));
     await foreign.getByText('not begun in this window').waitFor();
     const mixed = await visit((back) => back.searchParams.set('iss', 'https://evil.example'));
@@ -109,7 +109,7 @@ describe('a login to the console at the provider of the operator', function () {
     await refused.getByText('The provider refused: access_denied').waitFor();
   });
 
-  it('leaves nothing of an answer in the address and the history, whoever sent it', async () => {
+  it('removes the answer from the address and the history, regardless of its sender', async () => {
     const page = await (browser as Browser).newPage();
     await page.goto(`${service.address}/console?code=of-somebody-else&error_description=call+this+number#tenants`);
     await page.getByRole('button', { name: /^Log in at/ }).waitFor();
@@ -123,7 +123,7 @@ describe('a login to the console at the provider of the operator', function () {
     await injected.getByRole('button', { name: /^Log in at/ }).waitFor();
   });
 
-  it('lets the page call the provider and nobody else', async () => {
+  it('allows the page to call the provider and nothing else', async () => {
     const { headers } = await service.call('GET', '/console');
     expect(headers.get('content-security-policy')).to.include(`connect-src 'self' ${new URL(provider.issuer).origin};`);
   });

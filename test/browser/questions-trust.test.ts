@@ -13,7 +13,7 @@ const file = (name: string, content: string | Buffer) => ({
   buffer: Buffer.from(content),
 });
 
-describe('whom a question trusts, in the console', function () {
+describe('The trusted issuers of a question in the console', function () {
   this.timeout(60_000);
   let visitors: Visitors;
   let ca: Certified;
@@ -39,7 +39,7 @@ describe('whom a question trusts, in the console', function () {
     await page.getByRole('status').getByText('Saved').waitFor();
   }
 
-  it('is told by files: several certificates, and in a sentence what is none', async () => {
+  it('are set by files: several certificates, with a message for an invalid one', async () => {
     await question('by-file');
     const page = await visitors.as(MANAGER, 'questions/by-file');
     const files = trusted(page).getByLabel('Certificates: files (PEM or DER)');
@@ -79,7 +79,7 @@ describe('whom a question trusts, in the console', function () {
     expect(trustAnchors.map(({ pin }: { pin?: boolean }) => pin === true)).to.deep.equal([false, false, false, true]);
   });
 
-  it('is told by one click whose credential it asks for: that of another tenant of the window', async () => {
+  it('are set with one click for credentials of another tenant of the window', async () => {
     const { service } = visitors.served;
     const made = await service.call('POST', '/tenant', {
       token: await service.rootToken(),
@@ -125,7 +125,7 @@ describe('whom a question trusts, in the console', function () {
     expect(trustAnchors[1].certificate).to.equal(signing.rootCertificate);
   });
 
-  it('is told by a list, and how far that is trusted', async () => {
+  it('are set by a list and the level of trust in it', async () => {
     await question('by-list');
     const page = await visitors.as(MANAGER, 'questions/by-list');
     await page.getByLabel('Trust also').selectOption('list');
@@ -157,7 +157,7 @@ describe('whom a question trusts, in the console', function () {
     await region.getByText(/Refused: .*two capital letters/).waitFor();
   });
 
-  it('is told by an own key chain, and by another tenant of this window', async () => {
+  it('are set by an own key chain and by another tenant of this window', async () => {
     await question('by-tenant');
     const page = await visitors.as(MANAGER, 'questions/by-tenant');
     await page.getByLabel('Trust also').selectOption('own');
@@ -189,7 +189,7 @@ describe('whom a question trusts, in the console', function () {
     expect(trustAnchors.map(({ certificate = '' }) => certificate.trim())).to.include(chains.body.rootCertificate.trim());
   });
 
-  it('tells a backend, whose key nobody reads again', async () => {
+  it('are sent to a backend whose key is never returned', async () => {
     await question('by-hook');
     const page = await visitors.as(MANAGER, 'questions/by-hook');
     await page.getByLabel(/^Backend that is told/).fill('http://127.0.0.1:9/hook');

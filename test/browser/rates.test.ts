@@ -8,7 +8,7 @@ import { openBrowser, openWindow, type Watched } from './support/browser.ts';
 
 const SECRET = 'a-secret-of-this-very-client';
 
-describe('the page of the rates', function () {
+describe('The page of the rates', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let shop: Shop;
@@ -50,7 +50,7 @@ describe('the page of the rates', function () {
     return page;
   };
 
-  it('says which sessions a number is about', () => {
+  it('says which sessions a number counts', () => {
     const sample = { sessions: 20_000, isComplete: false };
     expect(aboutWhich(sample, 'sessions', '7d')).to.equal('Of the newest 20,000 sessions of the last 7 days.');
     expect(aboutWhich({ sessions: 3, isComplete: true }, 'sessions', '24h')).to.equal('All 3 sessions of the last 24 hours.');
@@ -74,13 +74,13 @@ describe('the page of the rates', function () {
     ]);
   });
 
-  it('says what will stand there', async () => {
+  it('says what will be shown', async () => {
     const page = await come('asker', 'rates');
     await page.getByText('There are no sessions in the last 24 hours.').waitFor();
     await expectAccessible(page, 'no sessions');
   });
 
-  it('counts what came of sessions, names why they failed, and how webhooks do', async () => {
+  it('counts the outcomes of sessions, their failures and the webhooks', async () => {
     shop.backend.on('/told', { json: {} });
     await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
     await shop.present(await shop.ask('told'), await shop.issue());
@@ -104,7 +104,7 @@ describe('the page of the rates', function () {
     await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
   });
 
-  it('leaves a client that is restricted with the rates of what it may see', async () => {
+  it('shows a restricted client the rates of its configurations', async () => {
     const page = await come('one-question', 'webhooks');
     await page.getByText('presentation: 100 % delivered (1 delivered, 0 failed, 0 pending)').waitFor();
     await page.evaluate('location.hash = "rates"');

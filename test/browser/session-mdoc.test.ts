@@ -30,13 +30,13 @@ const QUERY = {
   ],
 };
 
-describe('what the console decodes of mdocs', () => {
+describe('The decoded mdocs in the console', () => {
   const offer = { dcql_query: QUERY };
   const of = (values: unknown, id = 'licence') => presentedMdocs({ offer, credentials: [{ id, values }] });
   const notations = (values: object) =>
     of({ [NAMESPACE]: values })[0]?.namespaces[0]?.elements.map(({ name, notation }) => `${name} ${notation}`);
 
-  it('writes each element in diagnostic notation, and what is masked in no quotes', () => {
+  it('contain each element in diagnostic notation, and masked values without quotes', () => {
     expect(notations({ name: 'A"b', sex: 2, over: false, gone: null, portrait: '•••' })).to.deep.equal([
       'name "A\\"b"',
       'sex 2',
@@ -54,14 +54,14 @@ describe('what the console decodes of mdocs', () => {
     expect(notations({ deep })?.[0]).to.include('•••');
   });
 
-  it('takes each presentation of a query, and no other formats', () => {
+  it('include each presentation of a query, and no other formats', () => {
     expect(of([{ a: { b: 1 } }, { a: { b: 2 } }])).to.have.length(2);
     expect(of({ [NAMESPACE]: {} }, 'another')).to.deep.equal([]);
     expect(of(undefined)).to.deep.equal([]);
     expect(presentedMdocs({})).to.deep.equal([]);
   });
 
-  it('leaves what is no CBOR as it came', () => {
+  it('leave invalid CBOR unchanged', () => {
     expect(cborInWords('not CBOR at all')).to.equal('not CBOR at all');
     expect(cborInWords(undefined)).to.equal(undefined);
     const bytes = encodeCbor({ version: '1.0', docs: [1, 2] }).toString('base64url');
@@ -69,7 +69,7 @@ describe('what the console decodes of mdocs', () => {
   });
 });
 
-describe('the page of a session with an mdoc', function () {
+describe('The page of a session with an mdoc', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let shop: Shop;
@@ -112,7 +112,7 @@ describe('the page of a session with an mdoc', function () {
     }
   });
 
-  it('has its elements in diagnostic notation, with values once somebody had them shown, and what was asked', async () => {
+  it('has its elements in diagnostic notation, with values after they were requested, and the query', async () => {
     const { address } = shop.service;
     const watched = await openWindow(browser as Browser, address, { width: 390, dark: true });
     open.push(watched);
@@ -143,7 +143,7 @@ describe('the page of a session with an mdoc', function () {
 
 const PERSON = 'Zyxwvut-Planted';
 
-describe('a session that is watched', function () {
+describe('A watched session', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let shop: Shop;
@@ -202,7 +202,7 @@ describe('a session that is watched', function () {
     await page.locator('dialog[open]').getByRole('button', { name, exact: true }).click();
   };
 
-  it('is seen to its end while a wallet collects what was offered', async () => {
+  it('is followed to its end while a wallet accepts the offer', async () => {
     const { uri, session } = await offer();
     const page = await look(session, 'clerk');
     await status(page, 'active');
@@ -213,7 +213,7 @@ describe('a session that is watched', function () {
     expect(await page.getByRole('img', { name: /QR code/ }).count()).to.equal(0);
   });
 
-  it('is followed again after its stream broke', async () => {
+  it('is followed again after its stream was interrupted', async () => {
     const { uri, session } = await offer();
     let streams = 0;
     const page = await look(session, 'clerk', (at) =>
@@ -232,7 +232,7 @@ describe('a session that is watched', function () {
     expect(await page.getByRole('alert').count()).to.equal(0);
   });
 
-  it('is taken along without claims, and deleted', async () => {
+  it('is downloaded without claims, and deleted', async () => {
     const { session } = await offer();
     const page = await look(session, 'clerk');
     const coming = page.waitForEvent('download');
@@ -248,7 +248,7 @@ describe('a session that is watched', function () {
     expect(gone.status).to.equal(404);
   });
 
-  it('has its webhook made again after it failed', async () => {
+  it('has its webhook repeated after a failure', async () => {
     shop.backend.on('/told', (response) => response.writeHead(503).end());
     await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
     const asked = await shop.ask('told');

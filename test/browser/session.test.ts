@@ -21,7 +21,7 @@ const SCHEMA = {
   },
 };
 
-describe('the page of a session', function () {
+describe('The page of a session', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let shop: Shop;
@@ -85,7 +85,7 @@ describe('the page of a session', function () {
   };
   const status = (page: Page, name: string) => page.locator('main .badge', { hasText: name }).waitFor();
 
-  it('follows an offer without a reload, and shows values on record alone', async () => {
+  it('follows an offer without a reload, and shows values only with an audit entry', async () => {
     const { uri, session } = await offer();
     const page = await look(session, 'clerk');
     await status(page, 'active');
@@ -103,7 +103,7 @@ describe('the page of a session', function () {
     expect(log.body.map(({ action, actor }: Record<string, string>) => [action, actor])).to.deep.equal([['shown', 'clerk']]);
   });
 
-  it('cancels what is open, after it asked, and offers that no more', async () => {
+  it('cancels an open session after a confirmation, and then no longer offers it', async () => {
     const { session } = await offer();
     const page = await look(session, 'clerk');
     await page.getByRole('button', { name: 'Cancel', exact: true }).click();
@@ -112,7 +112,7 @@ describe('the page of a session', function () {
     expect(await page.getByRole('button', { name: 'Cancel', exact: true }).count()).to.equal(0);
   });
 
-  it('revokes what was issued, and explains the refusal that follows', async () => {
+  it('revokes the issued credentials, and explains the following rejection', async () => {
     const issuer = await look(held.session, 'clerk');
     await issuer.getByRole('button', { name: 'Change status' }).click();
     await issuer.locator('dialog[open]').getByRole('button', { name: 'Change status' }).click();
@@ -161,7 +161,7 @@ describe('the page of a session', function () {
     return { session: made.body.session as string, fetchIt };
   };
 
-  it('completes a deferred credential by a form of its schema, and sees it fetched', async () => {
+  it('completes a deferred credential in a form of its schema, and shows its retrieval', async () => {
     const { session, fetchIt } = await defer('later');
     const page = await look(session, 'clerk');
     await page.getByRole('heading', { name: 'Waits for you' }).waitFor();
@@ -207,7 +207,7 @@ describe('the page of a session', function () {
     await status(page, 'completed');
   });
 
-  it('takes claims as JSON where there is no schema', async () => {
+  it('accepts claims as JSON without a schema', async () => {
     const { session, fetchIt } = await defer('later-free');
     const page = await look(session, 'clerk');
     await page.getByRole('button', { name: 'Complete' }).click();
@@ -221,7 +221,7 @@ describe('the page of a session', function () {
     expect((await fetchIt()).status).to.equal(200);
   });
 
-  it('refuses a deferred credential with a reason that wallets never see', async () => {
+  it('rejects a deferred credential with a reason that wallets never see', async () => {
     const { session, fetchIt } = await defer('later');
     const page = await look(session, 'clerk');
     await page.getByRole('button', { name: 'Refuse' }).click();
@@ -241,7 +241,7 @@ describe('the page of a session', function () {
   });
 
   for (const dark of [false, true])
-    it(`fits a phone and has nothing that axe refuses, ${dark ? 'dark' : 'light'}`, async () => {
+    it(`fits a phone and passes axe, ${dark ? 'dark' : 'light'}`, async () => {
       const { session } = await offer();
       const page = await look(session, 'clerk', { width: 390, dark });
       for (const summary of await page.locator('.timeline summary').all()) await summary.press('Enter');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { Visitors } from './support/visitors.ts';
 
-describe('the page of the settings', function () {
+describe('The page of the settings', function () {
   this.timeout(60_000);
   let visitors: Visitors;
 
@@ -14,7 +14,7 @@ describe('the page of the settings', function () {
   after(() => visitors?.served.close());
   afterEach(async () => expect(await visitors.leave()).to.deep.equal([]));
 
-  it('tells whoever runs the service each setting with where it comes from, and no secret', async () => {
+  it('shows the operator each setting with its source, and no secret', async () => {
     const page = await visitors.asOperator('settings');
     const table = page.getByRole('table', { name: 'Settings' });
     const row = (name: string) => table.locator('tr', { has: page.locator('td:first-child', { hasText: new RegExp(`^${name}$`) }) });
@@ -44,7 +44,7 @@ describe('the page of the settings', function () {
     await expectAccessible(page, 'settings in the dark');
   });
 
-  it('is nothing to clients of tenants', async () => {
+  it('is unavailable to clients of tenants', async () => {
     const page = await visitors.as(['clients:manage', 'issuance:manage'], 'settings');
     await page.getByRole('link', { name: 'Health' }).waitFor();
     expect(await page.getByRole('link', { name: 'Settings' }).count()).to.equal(0);

@@ -19,7 +19,7 @@ const CREDENTIAL = {
   lifeTime: 86_400,
 };
 
-describe('the status page of the console', function () {
+describe('The status page of the console', function () {
   this.timeout(60_000);
   let served: ConsoleService;
   let issuer: Client;
@@ -60,12 +60,12 @@ describe('the status page of the console', function () {
     await dialog.getByRole('button', { name: 'Revoke or restore' }).click();
   }
 
-  it('says what will stand there', async () => {
+  it('says what will be shown', async () => {
     await page.getByText('The first credential that can be revoked makes one').waitFor();
     await expectAccessible(page, 'empty');
   });
 
-  it('makes a list, and shows it as anybody sees it', async () => {
+  it('creates a list, and shows its public form', async () => {
     await call('PUT', '/status-list-config', { bits: 2, capacity: 10_000, immediateUpdate: true });
     await press('New list');
     await expectAccessible(page, 'a new list');
@@ -105,13 +105,13 @@ describe('the status page of the console', function () {
     await expectAccessible(page, 'after a revocation');
   });
 
-  it('draws what is revoked in another colour, at its place', async () => {
+  it('draws revoked entries in another colour, at their place', async () => {
     const pixel = `(() => { const canvas = document.querySelector('.bitmap canvas');
       return [...canvas.getContext('2d').getImageData(${index} % canvas.width, Math.floor(${index} / canvas.width), 1, 1).data]; })()`;
     await comesToBe(page, `String(${pixel}) === '185,28,28,255'`);
   });
 
-  it('finds the entry of a session, and brings its place in the picture into view', async () => {
+  it('finds the entry of a session, and scrolls to its place in the picture', async () => {
     await page.goto(`${served.address}/console#status`);
     const find = page.getByRole('region', { name: 'Find by session' });
     await find.getByRole('button', { name: 'Find' }).click();
@@ -138,7 +138,7 @@ describe('the status page of the console', function () {
     await expectAccessible(page, 'an entry in the picture');
   });
 
-  it('tells the reason to who reads the audit log', async () => {
+  it('shows the reason to readers of the audit log', async () => {
     await page.goto(`${served.address}/console#sessions/${session}`);
     const record = page.getByRole('region', { name: 'On record' });
     await record.getByText('revoked by club-admin').getByText('“The card was lost”').waitFor();
@@ -153,14 +153,14 @@ describe('the status page of the console', function () {
     await seen().getByText('10,000 entries').waitFor();
   });
 
-  it('says that what is revoked stays so', async () => {
+  it('says that a revocation is permanent', async () => {
     await change('0');
     const dialog = page.getByRole('dialog', { name: 'Revoke, suspend or restore' });
     await dialog.getByRole('alert').getByText('409').waitFor();
     await dialog.getByRole('button', { name: 'Back' }).click();
   });
 
-  it('says until when verifiers have a copy that knows nothing of a revocation, and offers what has room', async () => {
+  it('says how long verifiers may have an old copy, and offers lists with free entries', async () => {
     await call('PUT', '/status-list-config', { bits: 1, capacity: 1_000, immediateUpdate: false });
     await call('POST', '/issuer/credentials', { ...CREDENTIAL, id: 'plain' });
     const list = await call('POST', '/status-lists', { credentialConfigurationId: 'plain' });
@@ -198,7 +198,7 @@ describe('the status page of the console', function () {
     await seen().getByText('1,000,000 entries: 1,000,000 valid.').waitFor();
   });
 
-  it('is no page of a client that could not read it', async () => {
+  it('is unavailable to a client that may not read it', async () => {
     const secret = 'secret-of-the-counter-0123456789';
     await call('POST', '/client', { clientId: 'counter', roles: ['issuance:offer'], secret });
     const other = await served.openAs('status', 'counter', secret);
@@ -207,7 +207,7 @@ describe('the status page of the console', function () {
     await other.context.close();
   });
 
-  it('fits a small, dark screen, and can be used with the keyboard', async () => {
+  it('fits a small, dark screen and works by keyboard', async () => {
     const look = { width: 390, height: 844, dark: true };
     const small = await served.openAs('status', issuer.clientId, issuer.secret, look);
     const link = small.page.getByRole('region', { name: 'Status lists' }).getByRole('link').first();

@@ -36,7 +36,7 @@ const QUESTION = {
   },
 };
 
-describe('names that somebody made to break pages', function () {
+describe('Malicious names', function () {
   this.timeout(120_000);
   let visitors: Visitors;
   let offer: { uri: string; pageUrl: string };
@@ -80,7 +80,7 @@ describe('names that somebody made to break pages', function () {
     expect(await page.locator('img[src="x"]').count(), what).to.equal(0);
   };
 
-  it('do nothing in the console, nor make a page wider than its window', async () => {
+  it('run nothing in the console, and do not make a page wider than its window', async () => {
     const page = await visitors.as(ROLES, 'sessions');
     const hrefs = async (selector: string) =>
       (await page.evaluate(`[...document.querySelectorAll(${JSON.stringify(selector)})].map(({ hash }) => hash)`)) as string[];
@@ -96,7 +96,7 @@ describe('names that somebody made to break pages', function () {
     expect(places.length).to.be.greaterThan(pages.length + 3);
   });
 
-  it('do nothing in the phone', async () => {
+  it('run nothing in the phone', async () => {
     const page = await visitors.as(ROLES, 'phone');
     const open = async (link: string) => {
       await page.getByLabel('Link of an offer or a request').fill(link);
@@ -116,7 +116,7 @@ describe('names that somebody made to break pages', function () {
     await expectUnbroken(page, 'shown');
   });
 
-  it('do nothing on pages for users, and turn no words around that are not theirs', async () => {
+  it('run nothing on pages for users, and do not reverse the direction of other texts', async () => {
     const { context, page, faults } = (await openWindow(visitors.served.browser, visitors.served.address)) as Watched;
     for (const address of [(await make()).pageUrl, (await ask()).pageUrl]) {
       await page.goto(address);

@@ -4,7 +4,7 @@ import { expectAccessible } from './support/accessible.ts';
 import { focused, heardOf, press } from './support/keyboard.ts';
 import { Visitors } from './support/visitors.ts';
 
-describe('the page of a tenant', function () {
+describe('The page of a tenant', function () {
   this.timeout(60_000);
   let visitors: Visitors;
 
@@ -25,7 +25,7 @@ describe('the page of a tenant', function () {
     return (await visitors.served.service.call('GET', `/tenant/${id}`, { token })).body?.status;
   };
 
-  it('is led to by its row, and leads to its audit log', async () => {
+  it('is linked from its row, and links to its audit log', async () => {
     const page = await visitors.asOperator('tenants');
     await page.getByRole('row', { name: /acme/ }).getByRole('link', { name: 'acme' }).click();
     await page.getByRole('heading', { name: 'Tenant acme' }).waitFor();
@@ -38,7 +38,7 @@ describe('the page of a tenant', function () {
     await page.getByLabel('Log of').locator('option:checked', { hasText: 'acme' }).waitFor({ state: 'attached' });
   });
 
-  it('suspends and activates it, and asks before', async () => {
+  it('suspends and activates it after a confirmation', async () => {
     const page = await visitors.asOperator('tenants/acme');
     await confirm(page, 'Suspend', 'Suspend acme?');
     await heardOf(page, /acme serves nobody now/);
@@ -48,7 +48,7 @@ describe('the page of a tenant', function () {
     expect(await statusOf('acme')).to.equal('active');
   });
 
-  it('deletes it for who writes its id, and goes on as clients that one is logged in as', async () => {
+  it('deletes it after its id was typed, and continues with the other logged in clients', async () => {
     const page = await visitors.asOperator('tenants');
     await press(page, 'New tenant');
     const dialog = page.getByRole('dialog', { name: 'New tenant' });
@@ -89,7 +89,7 @@ describe('the page of a tenant', function () {
     expect(await statusOf('short-lived')).to.equal(404);
   });
 
-  it('is not mistaken for another: what belongs to one is not there for a client of another', async () => {
+  it('shows no data of another tenant after a change of the client', async () => {
     const { service } = visitors.served;
     const json = { id: 'other', name: 'Other', roles: ['presentation:manage'] };
     const made = await service.call('POST', '/tenant', { token: await service.rootToken(), json });

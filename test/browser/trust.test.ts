@@ -16,7 +16,7 @@ const DEGREE = {
   credentials: [{ id: 'd', format: 'dc+sd-jwt', meta: { vct_values: ['urn:example:degree'] } }],
 };
 
-describe('the page about trust', function () {
+describe('The page about trust', function () {
   this.timeout(60_000);
   let visitors: Visitors;
 
@@ -38,7 +38,7 @@ describe('the page about trust', function () {
   after(() => visitors?.served.close());
   afterEach(async () => expect(await visitors.leave()).to.deep.equal([]));
 
-  it('says what fails when something ends, in words and in the picture', async () => {
+  it('shows what fails when something expires, in words and in the picture', async () => {
     const page = await visitors.as(['issuance:manage', 'presentation:manage'], 'trust');
     const rests = page.getByRole('list', { name: 'What rests on it' });
     await rests.getByRole('link', { name: 'degree', exact: true }).waitFor();
@@ -60,7 +60,7 @@ describe('the page about trust', function () {
     await rests.getByText('fails').first().waitFor({ state: 'detached' });
   });
 
-  it('gives out the certificates of the tenant, and fits a phone in the dark', async () => {
+  it('exports the certificates of the tenant, and fits a phone in dark mode', async () => {
     const page = await visitors.as(['issuance:manage', 'presentation:manage'], 'trust', {
       width: 390,
       dark: true,
@@ -70,7 +70,7 @@ describe('the page about trust', function () {
     await expectAccessible(page, 'trust in the dark');
   });
 
-  it('hands out authorities as files that others read', async () => {
+  it('exports authorities as files that other tenants can import', async () => {
     const page = await visitors.as(['issuance:manage'], 'trust');
     const file = async (name: string) => {
       const begun = page.waitForEvent('download');
@@ -90,7 +90,7 @@ describe('the page about trust', function () {
     expect(await page.getByRole('heading', { name: 'To be trusted by this tenant' }).count()).to.equal(0);
   });
 
-  it('has authorities of others trusted by the questions that are chosen', async () => {
+  it('adds authorities of others to the selected questions', async () => {
     await write('/verifier/config', { id: 'another', dcql_query: DEGREE });
     const authority = await certify({ name: 'Authority of others', ca: true });
     const page = await visitors.as(['presentation:manage'], 'trust');
@@ -127,7 +127,7 @@ describe('the page about trust', function () {
     await outcome.getByText('trusted them already.').waitFor();
   });
 
-  it('says what came of the lists of others, and has a new signer confirmed', async () => {
+  it('shows the retrieval of followed lists, and has a new signer confirmed', async () => {
     const [known, next] = [await certify({ name: 'Operator' }), await certify({ name: 'Next operator' })];
     const trustAnchors = [{ trustList: LIST, signedBy: [pem(known)] }];
     await write('/verifier/config', { id: 'by-list', dcql_query: DEGREE, trustAnchors });
@@ -142,7 +142,7 @@ describe('the page about trust', function () {
       reason: 'another one signed it',
       signer: next.certificate,
     } as const;
-    await kept.holdAgainst(id, { uri: LIST }, held, new Date());
+    await kept.recordProblem(id, { uri: LIST }, held, new Date());
     const page = await visitors.as(['presentation:manage'], 'trust');
     const lists = page.getByRole('region', { name: 'Lists that were fetched' });
     await lists.getByText('another one signed it').waitFor();
@@ -158,7 +158,7 @@ describe('the page about trust', function () {
     expect(body.trustAnchors[0].signedBy).to.have.length(2);
   });
 
-  it('shows all there is, page by page, with its number, and finds a part of it', async () => {
+  it('shows everything page by page with its number, and searches in it', async () => {
     const many = await Promise.all(Array.from({ length: 70 }, (_, number) => certify({ name: `Authority ${number}`, ca: true })));
     const trustAnchors = many.map((one) => ({ certificate: pem(one) }));
     await write('/verifier/config', { id: 'crowd', dcql_query: DEGREE, trustAnchors });
@@ -184,7 +184,7 @@ describe('the page about trust', function () {
     await page.getByText('Nothing is of this kind and called so.').waitFor();
   });
 
-  it('gives authorities to any of many questions', async () => {
+  it('adds authorities to any of many questions', async () => {
     for (let number = 0; number < 52; number++) await write('/verifier/config', { id: `many-${number}`, dcql_query: DEGREE });
     const page = await visitors.as(['presentation:manage'], 'trust');
     const section = page.getByRole('region', { name: 'To be trusted by this tenant' });
@@ -200,7 +200,7 @@ describe('the page about trust', function () {
     await section.getByText('crowd trusts 1 more.').waitFor();
   });
 
-  it('is not shown to those whom the interface refuses', async () => {
+  it('is not shown to clients that the API rejects', async () => {
     const page = await visitors.as(['issuance:offer'], 'trust');
     await page.getByRole('heading', { level: 1 }).waitFor();
     expect(await page.getByRole('link', { name: 'Trust', exact: true }).count()).to.equal(0);

@@ -8,7 +8,7 @@ import { openBrowser, openWindow, type Watched } from './support/browser.ts';
 
 const SECRET = 'a-secret-of-this-very-client';
 
-describe('the page of the webhooks', function () {
+describe('The page of the webhooks', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let shop: Shop;
@@ -52,7 +52,7 @@ describe('the page of the webhooks', function () {
     return page;
   };
 
-  it('counts by kind, and says no rate of what has not ended', () => {
+  it('counts by kind, and shows no rate of sessions that have not ended', () => {
     const one = { id: '1', at: '2030-01-01T00:00:00Z' };
     const rates = ratesOf([
       { ...one, webhook: 'presentation', result: 'failed' },
@@ -63,14 +63,14 @@ describe('the page of the webhooks', function () {
     expect(rates.map((rate) => `${rate.webhook} ${shareOf(rate)}`)).to.deep.equal(['claims none has ended', 'presentation 66 % delivered']);
   });
 
-  it('says what will stand there before any was called', async () => {
+  it('says what will be shown before the first call', async () => {
     const page = await come('asker');
     await page.evaluate('location.hash = "webhooks"');
     await page.getByText('No webhook was called in these sessions.').waitFor();
     await expectAccessible(page, 'no webhook was called');
   });
 
-  it('shows what failed, and makes it again', async () => {
+  it('shows failed calls, and repeats them', async () => {
     shop.backend.on('/told', (response) => response.writeHead(503).end());
     await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
     const asked = await shop.ask('told');
@@ -90,7 +90,7 @@ describe('the page of the webhooks', function () {
     await page.getByText('None: backends got what they were sent.').waitFor();
   });
 
-  it('stops at 500 sessions, or when it is told to', async () => {
+  it('stops at 500 sessions, or on request', async () => {
     const page = await come('asker');
     let pages = 0;
     let isStuck = false;
@@ -112,7 +112,7 @@ describe('the page of the webhooks', function () {
     await page.getByText('100 sessions: stopped.').waitFor();
   });
 
-  it('makes the secret that signs, shows it once, and asks before it ends another', async () => {
+  it('creates the signing secret, shows it once, and asks before it ends the previous one', async () => {
     const page = await come('manager');
     await page.evaluate('location.hash = "webhooks"');
     const section = page.getByRole('region', { name: 'Signature' });
@@ -143,7 +143,7 @@ describe('the page of the webhooks', function () {
     expect(await other.getByRole('heading', { name: 'Signature' }).count()).to.equal(0);
   });
 
-  it('is not shown to those whom the interface refuses', async () => {
+  it('is not shown to clients that the API rejects', async () => {
     const page = await come('warden');
     await page.getByRole('link', { name: 'Clients', exact: true }).waitFor();
     expect(await page.getByRole('link', { name: 'Webhooks' }).count()).to.equal(0);

@@ -89,7 +89,7 @@ describe('AuthorizationServers and codes', () => {
       });
     }
 
-    it('tells the error of the server and nothing else that it wrote', async () => {
+    it('reports the error code of the server and no other text of it', async () => {
       const json = { error: 'invalid_grant', error_description: 'Alice already used c-1' };
       provider.on('/token', { json, status: 400 });
       const error = (await exchange({ clientSecret: 'hush' }).catch((thrown) => thrown)) as AuthorizationServerError;
@@ -97,12 +97,12 @@ describe('AuthorizationServers and codes', () => {
       expect(error.message).not.to.match(/Alice|c-1|hush/);
     });
 
-    it('does not take just anything for the name of an error', async () => {
+    it('rejects an invalid error code', async () => {
       provider.on('/token', { json: { error: 'x'.repeat(200) }, status: 400 });
       expect(await outcome(exchange())).to.equal('bad_status');
     });
 
-    it('needs a server that names its token endpoint', async () => {
+    it('requires a server with a token endpoint', async () => {
       provider.on('/.well-known/openid-configuration', {
         json: provider.metadata({ token_endpoint: undefined }),
       });
@@ -137,7 +137,7 @@ describe('AuthorizationServers and tokens', () => {
       });
     }
 
-    it('gives every claim', async () => {
+    it('returns every claim', async () => {
       const token = provider.token({ header: { typ: 'AT+JWT' }, claims: { department: { name: 'R&D' } } });
       const verified = await servers.verifyToken(provider.issuer, token, {
         tenantId: ACME,
@@ -167,7 +167,7 @@ describe('AuthorizationServers and tokens', () => {
       });
     }
 
-    it('without signature is refused, and nothing is fetched for it', async () => {
+    it('without signature is rejected without a fetch', async () => {
       expect(await accessToken(unsigned(provider))).to.equal('algorithm');
       expect(provider.requests).to.have.length(0);
     });
@@ -191,7 +191,7 @@ describe('AuthorizationServers and tokens', () => {
       await other.close();
     });
 
-    it('that is too long is refused, and nothing is fetched for it', async () => {
+    it('that is too long is rejected without a fetch', async () => {
       expect(await accessToken(provider.token({ claims: { filler: 'x'.repeat(65_536) } }))).to.equal('malformed');
       expect(provider.requests).to.have.length(0);
     });
@@ -205,7 +205,7 @@ describe('AuthorizationServers and tokens', () => {
   });
 
   describe('an ID token', () => {
-    it('is good, and gives every claim', async () => {
+    it('is valid, and returns every claim', async () => {
       expect(await idToken(provider.token({ header: { typ: 'JWT' } }))).to.equal('good');
     });
 
@@ -225,7 +225,7 @@ describe('AuthorizationServers and tokens', () => {
       });
     }
 
-    it('is told to be forged before anything else is told', async () => {
+    it('is reported as forged before any other fault', async () => {
       const token = provider.token({
         claims: { nonce: 'n-2', aud: 'others' },
         key: makeKey('key-1', 'ES256'),
@@ -235,14 +235,14 @@ describe('AuthorizationServers and tokens', () => {
   });
 
   describe('the access token of a login', () => {
-    const read = (token: string) => servers.readOwnAccessToken(provider.issuer, token, { tenantId: ACME, now: clock.now() });
+    const read = (token: string) => servers.readReceivedAccessToken(provider.issuer, token, { tenantId: ACME, now: clock.now() });
 
-    it('gives every claim when the issuer signed it, whoever it is for', async () => {
+    it('returns every claim when the issuer signed it, for any audience', async () => {
       const token = provider.token({ header: { typ: 'at+jwt' }, claims: { aud: 'somebody', scope: 'x' } });
       expect(await read(token)).to.deep.include({ aud: 'somebody', scope: 'x' });
     });
 
-    it('gives none when it is opaque, forged, expired or of somebody else', async () => {
+    it('returns no claims when it is opaque, forged, expired or from another issuer', async () => {
       const tokens = [
         'opaque',
         unsigned(provider),
@@ -295,7 +295,7 @@ describe('AuthorizationServers and userinfo', () => {
     (response) =>
       response.writeHead(200, headers).end(body);
 
-  it('gives every claim of a JSON answer, and shows the access token alone', async () => {
+  it('returns every claim of a JSON response, and sends only the access token', async () => {
     provider.on('/me', { json: { sub: 'u-1', name: 'Ada', address: { country: 'GB' } } });
     expect(await ask()).to.deep.equal({ sub: 'u-1', name: 'Ada', address: { country: 'GB' } });
     const [request] = provider.requests.filter(({ path }) => path === '/me');
@@ -303,14 +303,14 @@ describe('AuthorizationServers and userinfo', () => {
     expect(request?.headers.authorization).to.equal('Bearer opaque');
   });
 
-  it('gives every claim of a JWT that the issuer signed, with an end or without', async () => {
+  it('returns every claim of a JWT that the issuer signed, with or without `exp`', async () => {
     provider.on('/me', signed({ name: 'Ada' }));
     expect(await ask()).to.deep.include({ sub: 'u-1', name: 'Ada' });
     provider.on('/me', signed({ aud: ['others', 'client'], exp: Math.floor(Date.now() / 1000) + 60 }));
     expect(await ask()).to.deep.include({ sub: 'u-1' });
   });
 
-  it('gives nothing of an issuer that has no such endpoint', async () => {
+  it('returns nothing for an issuer without a userinfo endpoint', async () => {
     announce({});
     expect(await ask()).to.equal(undefined);
     expect(provider.hits('/me')).to.equal(0);
@@ -343,7 +343,7 @@ describe('AuthorizationServers and userinfo', () => {
     });
   }
 
-  it('is not asked where nothing may be called, nor with what is no token', async () => {
+  it('is not called at a forbidden address or with an invalid token', async () => {
     announce({ userinfo_endpoint: 'http://127.0.0.2:1/me' });
     expect(await told()).to.equal('refused_address userinfo');
     expect(await told('a\r\nb')).to.equal('bad_answer userinfo');

@@ -85,12 +85,12 @@ describe('AuthorizationServers', () => {
       await guarded.close();
     });
 
-    it('fails for what cannot be an issuer without calling anybody', async () => {
+    it('fails for an invalid issuer without a network call', async () => {
       expect(await discovery(`${provider.issuer}?x=1`)).to.equal('bad_issuer');
       expect(provider.requests).to.have.length(0);
     });
 
-    it('asks once for all who wait, and again after ten minutes', async () => {
+    it('are fetched once for all callers, and again after ten minutes', async () => {
       await Promise.all(Array.from({ length: 20 }, () => servers.discover(provider.issuer, ACME)));
       await servers.discover(provider.issuer, ACME);
       expect(provider.hits('openid-configuration')).to.equal(1);
@@ -99,7 +99,7 @@ describe('AuthorizationServers', () => {
       expect(provider.hits('openid-configuration')).to.equal(2);
     });
 
-    it('uses no old metadata when newer cannot be had', async () => {
+    it('uses no old metadata when a fetch fails', async () => {
       await servers.discover(provider.issuer, ACME);
       provider.on('/.well-known/openid-configuration', { json: {}, status: 503 });
       clock.time += 599_999;
@@ -119,7 +119,7 @@ describe('AuthorizationServers', () => {
       expect(await discovery()).to.equal('good');
     });
 
-    it('keeps nothing longer when the clock is set back', async () => {
+    it('keeps metadata no longer when the clock is set back', async () => {
       await servers.discover(provider.issuer, ACME);
       clock.time -= 3_600_000;
       await servers.discover(provider.issuer, ACME);
@@ -128,7 +128,7 @@ describe('AuthorizationServers', () => {
   });
 
   describe('keys', () => {
-    it('are fetched once for all who wait, and again after ten minutes', async () => {
+    it('are fetched once for all waiting callers, and again after ten minutes', async () => {
       await Promise.all(Array.from({ length: 20 }, () => accessToken(provider.token())));
       expect(provider.hits('/jwks')).to.equal(1);
       clock.time += 600_000;

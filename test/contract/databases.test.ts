@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { openDatabase, placeOf } from '../../adapters/persistence/opening/database.ts';
+import { openDatabase, urlWithoutCredentials } from '../../adapters/persistence/opening/database.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { newFileOf } from '../../bootstrap/wiring/platform.ts';
 import { databases, rawSql } from '../support/databases.ts';
@@ -30,7 +30,7 @@ describe('the address of the database', () => {
       const name = new URL(url).pathname.slice(1);
       for (const migrates of [true, false]) {
         expect(await messageOf(openDatabase({ url, poolSize: 2, migrates }))).to.equal(
-          `DATABASE_URL: there is no ${placeOf(url)}; make it, or correct its name`,
+          `DATABASE_URL: there is no ${urlWithoutCredentials(url)}; make it, or correct its name`,
         );
       }
       const found = await rawSql(made.url, (run) => run(`select 1 from pg_database where datname = '${name}'`));
@@ -40,7 +40,7 @@ describe('the address of the database', () => {
     }
   });
 
-  it('of a file that is mistyped is told: a new database is made there', () => {
+  it('with a mistyped file creates a new database, and the log names it', () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
     try {
       const file = join(folder, 'here.sqlite');
@@ -71,17 +71,19 @@ describe('the address of the database', () => {
       await store.close();
       const [client] = await rawSql(url, (run) => run('select inet_client_addr() as address'));
       expect(client).to.deep.equal({ address: null });
-      expect(placeOf(url)).to.equal(`postgres://${encodeURIComponent(folder)}:${port || '5432'}${pathname}`);
+      expect(urlWithoutCredentials(url)).to.equal(`postgres://${encodeURIComponent(folder)}:${port || '5432'}${pathname}`);
     } finally {
       await made.drop();
     }
   });
 
-  it('is told without who uses it', () => {
-    expect(placeOf('postgres://user:secret@db.internal/vidimus?sslmode=verify-full')).to.equal('postgres://db.internal:5432/vidimus');
+  it('is reported without its user', () => {
+    expect(urlWithoutCredentials('postgres://user:secret@db.internal/vidimus?sslmode=verify-full')).to.equal(
+      'postgres://db.internal:5432/vidimus',
+    );
   });
 
-  it('of nobody, and of a file that is none, are told as such', async () => {
+  it('without a user, or with an invalid file, are reported as such', async () => {
     const nobody = await messageOf(openDatabase({ url: 'postgres://u:geheim@127.0.0.1:1/x', poolSize: 2 }));
     expect(nobody).to.equal('DATABASE_URL: postgres://127.0.0.1:1/x does not answer (ECONNREFUSED)');
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-address-'));
@@ -96,7 +98,7 @@ describe('the address of the database', () => {
     }
   });
 
-  it('of a file is for one service at a time, and for whoever only reads', async () => {
+  it('with a file admits one service at a time, and any number of readers', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-held-'));
     const url = `sqlite:${join(folder, 'held.sqlite')}`;
     const cipher = new MasterCipher({ masterSecrets: ['a master secret for the tests 0123456789'] });
@@ -169,7 +171,7 @@ describe('the address of the database', () => {
       return { message, heard: heard.join() };
     };
 
-    it('says who it is only to the server that the authority vouches for', async () => {
+    it('sends its credentials only to a server that the authority certified', async () => {
       const right = await attempt('localhost', `sslmode=verify-full&sslrootcert=${join(folder, 'ca.pem')}`);
       expect(right.heard).to.include('somebody');
       for (const [host, parameters] of [
@@ -241,7 +243,7 @@ describe('the file of a SQLite database', () => {
     return { seen, synchronous: Object.values(native[0] ?? {})[0] };
   };
 
-  it('and what stands beside it is for its owner alone', async () => {
+  it('and its companion files are accessible only to their owner', async () => {
     const before = process.umask(0);
     try {
       const { seen } = await opened();
@@ -289,7 +291,7 @@ describe('the file of a SQLite database', () => {
     expect(isLocked()).to.equal(false);
   });
 
-  it('is written through to the disk before a change counts as made', async () => {
+  it('is flushed to the disk before a change is confirmed', async () => {
     expect((await opened()).synchronous).to.equal(2);
   });
 });

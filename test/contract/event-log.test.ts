@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { connect } from '../../adapters/persistence/opening/database.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
-import type { LogBatch, LogPlace } from '../../application/ports/event-log.ts';
+import type { LogBatch, RelayCursor } from '../../application/ports/event-log.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { advance } from '../../domain/sessions/session-change.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
@@ -61,20 +61,20 @@ for (const kind of databases()) {
         const last = batch.events.at(-1);
         if (last === undefined) return all;
         all.push(...told(batch));
-        expect(await log().handedOn(batch.after, last.place)).to.equal(true);
+        expect(await log().advanceRelay(batch.after, last.cursor)).to.equal(true);
       }
     };
     const shown = (session: Session, ...versions: number[]) => versions.map((version) => `${session.id} ${version}`);
 
-    it('begins with what happens from now on, and tells what others may know of it', async () => {
+    it('begins with the next change, and contains only public properties', async () => {
       await fetch(await open());
-      await log().beginHandingOn();
+      await log().startRelay();
       const session = await open({ kind: 'verification' });
       await fetch(session);
-      await log().beginHandingOn();
+      await log().startRelay();
       const { events, isBehind } = await next();
       expect(isBehind).to.equal(false);
-      expect(events.map(({ place: _place, ...event }) => event)).to.deep.equal([
+      expect(events.map(({ cursor: _place, ...event }) => event)).to.deep.equal([
         { tenantId, sessionId: session.id, kind: 'verification', version: 1, status: 'active', at: NOW },
         {
           tenantId,
@@ -87,8 +87,8 @@ for (const kind of databases()) {
       ]);
     });
 
-    it('tells everything of all tenants once the place moves, however little at a time', async () => {
-      await log().beginHandingOn();
+    it('returns all events of all tenants once, with a cursor that advances in steps of any size', async () => {
+      await log().startRelay();
       const other = await addTenant(store);
       const sessions = await Promise.all(Array.from({ length: 12 }, (_, index) => open({}, index % 2 === 0 ? tenantId : other)));
       await Promise.all(sessions.map(fetch));
@@ -104,8 +104,8 @@ for (const kind of databases()) {
       expect(await handOn()).to.deep.equal([]);
     });
 
-    it('tells of sessions that expire, many in one transaction', async () => {
-      await log().beginHandingOn();
+    it('contains sessions that expire, many in one transaction', async () => {
+      await log().startRelay();
       const sessions = await Promise.all(Array.from({ length: 7 }, () => open({ expiresAt: NOW })));
       await log().expireSessions(seconds(1), 100);
       const all = await handOn(3);
@@ -113,25 +113,25 @@ for (const kind of databases()) {
       expect(new Set(all).size).to.equal(all.length);
     });
 
-    it('moves its place only from where the one who moves it saw it', async () => {
-      await log().beginHandingOn();
+    it('advances its cursor only from the cursor that the caller read', async () => {
+      await log().startRelay();
       await fetch(await open());
       const { after, events } = await next();
-      const [first, second] = events.map(({ place }) => place) as [LogPlace, LogPlace];
-      expect(await log().handedOn(after, second)).to.equal(true);
-      expect(await log().handedOn(after, first), 'a process that was asleep').to.equal(false);
+      const [first, second] = events.map(({ cursor: place }) => place) as [RelayCursor, RelayCursor];
+      expect(await log().advanceRelay(after, second)).to.equal(true);
+      expect(await log().advanceRelay(after, first), 'a process that was asleep').to.equal(false);
       expect(await handOn()).to.deep.equal([]);
     });
 
     it('is handed on by one process, and by another when that one leaves or is silent', async () => {
-      await log().beginHandingOn();
+      await log().startRelay();
       const isTaken = async (holder: string, leaseSeconds: number) => (await log().nextEvents(holder, leaseSeconds, LIMIT)) !== undefined;
       expect(await isTaken('one', 60)).to.equal(true);
       expect(await isTaken('two', 60)).to.equal(false);
       expect(await isTaken('one', 60)).to.equal(true);
-      await log().leaveEvents('two');
+      await log().releaseRelay('two');
       expect(await isTaken('two', 60), 'what others leave').to.equal(false);
-      await log().leaveEvents('one');
+      await log().releaseRelay('one');
       expect(await isTaken('two', 0.05)).to.equal(true);
       await new Promise((resolve) => setTimeout(resolve, 60));
       expect(await isTaken('one', 60)).to.equal(true);
@@ -141,8 +141,8 @@ for (const kind of databases()) {
       expect(await log().nextEvents(ME, 60, LIMIT)).to.equal(undefined);
     });
 
-    it('tells everything that follows after the newest sessions were removed', async () => {
-      await log().beginHandingOn();
+    it('returns all later events after the newest sessions were removed', async () => {
+      await log().startRelay();
       const gone = [await open(), await open(), await open()];
       await handOn();
       for (const { id } of gone) await store.commit(tenantId, { removes: id }, NOW);
@@ -151,8 +151,8 @@ for (const kind of databases()) {
       expect(await handOn()).to.deep.equal(shown(session, 1, 2));
     });
 
-    it('takes the events of a removed session for gone, and tells of none without its kind', async () => {
-      await log().beginHandingOn();
+    it('skips the events of a removed session, and returns no event without its kind', async () => {
+      await log().startRelay();
       const gone = await open();
       await store.commit(tenantId, { removes: gone.id }, NOW);
       const orphan = await open();
@@ -166,7 +166,7 @@ for (const kind of databases()) {
       const cleanUp = () => log().cleanUpSessions(seconds(90_000), 100, { ttlSeconds: 86_400 });
       await fail(await open());
       expect(await cleanUp(), 'nobody is to be told').to.deep.equal({ removed: 1, anonymized: 0 });
-      await log().beginHandingOn();
+      await log().startRelay();
       await fail(await open());
       await handOn();
       await fail(await open());
@@ -199,7 +199,7 @@ for (const kind of databases()) {
 
       it('waits for a transaction that began earlier and commits late', async () => {
         const [late] = clients as [Client, Client];
-        await log().beginHandingOn();
+        await log().startRelay();
         const before = await open();
         expect(await handOn()).to.deep.equal(shown(before, 1));
         await late.query('begin');
@@ -210,9 +210,9 @@ for (const kind of databases()) {
         expect(await handOn()).to.deep.equal([before, ...others].flatMap((one, i) => shown(one, i === 0 ? 2 : 1)));
       });
 
-      it('goes on where a transaction that was open is taken back', async () => {
+      it('continues after an open transaction is rolled back', async () => {
         const [late] = clients as [Client, Client];
-        await log().beginHandingOn();
+        await log().startRelay();
         await late.query('begin');
         await late.query(logEvent('nobody' as SessionId, 1));
         const session = await open();
@@ -224,7 +224,7 @@ for (const kind of databases()) {
       for (const limit of [1, LIMIT]) {
         it(`keeps the order of a session whose later event has the lower position, ${limit} at a time`, async () => {
           const [early, open_] = clients as [Client, Client];
-          await log().beginHandingOn();
+          await log().startRelay();
           const session = await open();
           const isOwn = (event: string) => event.startsWith(session.id);
           // Transactions of other databases of this server hold events up as well.
@@ -246,8 +246,8 @@ for (const kind of databases()) {
         });
       }
 
-      it('begins anew, once, when a restored database counts from lower numbers', async () => {
-        await log().beginHandingOn();
+      it('restarts once when a restored database counts from lower numbers', async () => {
+        await log().startRelay();
         const sent = await open();
         await handOn();
         const unsent = await open();
@@ -271,7 +271,7 @@ for (const kind of databases()) {
       it('costs the same among many events as among few', async () => {
         await raw(`insert into session_events (tenant_id, session_id, version, status, at)
           select '${tenantId}', 's' || i / 3, i % 3 + 1, 'failed', 0 from generate_series(1, 60000) i`);
-        await log().beginHandingOn();
+        await log().startRelay();
         const session = await open();
         const reads = async () => {
           const [row] = await raw(`select sum(coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0)) as blocks
@@ -322,7 +322,7 @@ describeUpgrade('An event log from before it was handed on', (upgrade, kind) => 
     const store = (await start()).service.container.get(Store);
     const steps = stepsOf(store, tenantId);
     expect(await steps.sessionEvents(session.id, 0, 10)).to.have.length(1);
-    await store.maintenance.beginHandingOn();
+    await store.maintenance.startRelay();
     await steps.fetchSession(session.publicId, NOW);
     // SQLite belongs to one process, which was started on the older release again.
     await rawSql(url, (run) =>

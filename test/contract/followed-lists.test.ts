@@ -19,7 +19,7 @@ for (const kind of databases()) {
       await database?.drop();
     });
 
-    it('holds up no list of others, and is told of as failing', async () => {
+    it('does not delay other lists, and is reported as failing', async () => {
       for (const listId of ['spoiled', 'sound']) {
         const tenantId = await addTenant(store);
         const { session } = await openOffer(store, tenantId);

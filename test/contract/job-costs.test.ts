@@ -9,7 +9,7 @@ import type { Statement } from '../../adapters/persistence/statement.ts';
 import { listSessionsQuery, sessionPlaceQuery } from '../../adapters/persistence/statements.ts';
 import type { TenantCaller } from '../../application/caller.ts';
 import type { EventBus } from '../../application/ports/event-bus.ts';
-import type { ExpiryPlace, Maintenance } from '../../application/ports/maintenance.ts';
+import type { ExpiryCursor, Maintenance } from '../../application/ports/maintenance.ts';
 import type { ServiceSettings } from '../../application/ports/settings.ts';
 import type { SessionQuery, Store } from '../../application/ports/store.ts';
 import { CleanUpSessions } from '../../application/sessions/clean-up-sessions.ts';
@@ -162,7 +162,7 @@ for (const kind of databases()) {
       const now = Date.now();
       await fill(1_000, now, 'active');
       await raw.run(`update sessions set expires_at = ${now - 1000}`);
-      let place: ExpiryPlace | undefined;
+      let place: ExpiryCursor | undefined;
       let count = 0;
       do {
         const range = place === undefined ? {} : { after: place };
@@ -219,7 +219,7 @@ for (const kind of databases()) {
         expect((await run(now + 120_000)).removed, 'another mode').to.equal(1_000);
       });
 
-      it('removes what is due at once when the tenant shortens ttlSeconds', async () => {
+      it('removes due sessions at once when the tenant shortens ttlSeconds', async () => {
         const now = Date.now();
         await fill(1_000, now);
         expect(await run(now)).to.deep.equal({ removed: 0, anonymized: 0, calls: 1 });
@@ -264,12 +264,12 @@ for (const kind of databases()) {
         const reads = store.read(tenantId);
         const counted = {
           ...reads,
-          sessionPlace: (...asked: Parameters<typeof reads.sessionPlace>) => {
+          sessionCursorAt: (...asked: Parameters<typeof reads.sessionCursorAt>) => {
             ranges.push(asked[1]);
-            return reads.sessionPlace(...asked);
+            return reads.sessionCursorAt(...asked);
           },
           sessions: async (query: SessionQuery) => {
-            expect(query.through ?? (await reads.sessionPlace(query, 10_000)), 'within a range').to.satisfy(
+            expect(query.through ?? (await reads.sessionCursorAt(query, 10_000)), 'within a range').to.satisfy(
               (place: unknown) => query.through !== undefined || place === undefined,
             );
             return reads.sessions(query);
@@ -278,7 +278,7 @@ for (const kind of databases()) {
         const list = new ListSessions({
           store: { read: () => counted } as unknown as Store,
           clock: { now: () => new Date(now) },
-          fetchedSessions: { settled: async () => {} } as unknown as FetchedSessions,
+          fetchedSessions: { flushTenant: async () => {} } as unknown as FetchedSessions,
         });
         const caller = {
           ...{ tenantId, clientId: 'c', roles: ['issuance:manage'] },
@@ -335,9 +335,9 @@ for (const kind of databases()) {
         const list = await addList(store, tenantId);
         await raw.run(`update status_lists set capacity = 2147483647, used_entries = 2147483600 where id = '${list.id}'`);
         const steps = stepsOf(store, tenantId);
-        expect(await steps.takeStatusRun(list, 1000)).to.equal(undefined);
-        expect(await steps.takeStatusRun(list, 10)).to.equal(2_147_483_600);
-        expect(await steps.takeStatusRun(list, 10, 2_147_483_640)).to.equal(undefined);
+        expect(await steps.allocateStatusRun(list, 1000)).to.equal(undefined);
+        expect(await steps.allocateStatusRun(list, 10)).to.equal(2_147_483_600);
+        expect(await steps.allocateStatusRun(list, 10, 2_147_483_640)).to.equal(undefined);
       });
 
       it('the fill of all lists is summed up', async () => {
@@ -348,7 +348,7 @@ for (const kind of databases()) {
         });
       });
 
-      it('revisions of a tenant go on', async () => {
+      it('revisions of a tenant continue', async () => {
         await raw.run(`update tenants set revisions = '{"all":${ABOVE_INT},"credentials":${ABOVE_INT}}' where id = '${tenantId}'`);
         if (kind.name === 'postgres') await raw.run(`update tenants set revision = revision + 1 where id = '${tenantId}'`);
         await store.forTenant(tenantId, (own) => own.credentialConfigurations.put(aConfiguration('one')), {

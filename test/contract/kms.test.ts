@@ -91,7 +91,7 @@ describe('KmsRegistry', () => {
     expect((await registry.generate('acme', 'ES256', 'second')).handle.kms).to.equal('second');
   });
 
-  it('signs where the key lives, whatever the tenant’s default is now', async () => {
+  it('signs at the provider of the key, independent of the present default of the tenant', async () => {
     const key = await registry.generate('acme', 'ES256', 'second');
     const signature = await registry.sign(signingKey('acme', key), 'data');
     expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { bringUp, connect } from '../../adapters/persistence/opening/database.ts';
+import { connect, runMigrations } from '../../adapters/persistence/opening/database.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { databases, openRaw, type TestDatabase } from '../support/databases.ts';
@@ -29,7 +29,7 @@ for (const kind of databases()) {
     it('keep what revocations of an earlier release refuse to grants of it', async function () {
       const used = await kind.openEmpty();
       if (used === undefined) return this.skip();
-      await bringUp({ url: used.url, poolSize: 2 }, 'Migration00000000000037_grants_of_subjects');
+      await runMigrations({ url: used.url, poolSize: 2 }, 'Migration00000000000037_grants_of_subjects');
       const { run, close } = await openRaw(used.url);
       const at = (secondsLater: number) => Date.now() + secondsLater * 1_000;
       try {
@@ -49,7 +49,7 @@ for (const kind of databases()) {
       } finally {
         await close();
       }
-      await bringUp({ url: used.url, poolSize: 2 });
+      await runMigrations({ url: used.url, poolSize: 2 });
       const store = await OrmStore.open({ url: used.url, poolSize: 2 }, cipher);
       try {
         const identify = async (fingerprint: string, grantId: string) => {
@@ -85,7 +85,7 @@ for (const kind of databases()) {
         await run('revoke select on pg_extension from public');
         await run('grant create on schema public to pg_monitor');
         await run(`alter database ${new URL(closed.url).pathname.slice(1)} set role = 'pg_monitor'`);
-        await bringUp({ url: closed.url, poolSize: 2 });
+        await runMigrations({ url: closed.url, poolSize: 2 });
       } finally {
         await close();
         await closed.drop();
@@ -95,14 +95,14 @@ for (const kind of databases()) {
     it('wait for a change that is under way, and hold nothing that it wants', async function () {
       const used = await kind.openEmpty();
       if (used === undefined) return this.skip();
-      await bringUp({ url: used.url, poolSize: 2 }, 'Migration00000000000031_tenant_ends');
+      await runMigrations({ url: used.url, poolSize: 2 }, 'Migration00000000000031_tenant_ends');
       const [change, watch] = [await openRaw(used.url), await openRaw(used.url)];
       try {
         // In the order in which a token request comes to its tables.
         await change.run('begin');
         await change.run('select 1 from tenants');
         await change.run('lock table grants in row exclusive mode');
-        const ended = bringUp({ url: used.url, poolSize: 2 }).then(
+        const ended = runMigrations({ url: used.url, poolSize: 2 }).then(
           () => undefined,
           (error: Error) => error.message,
         );

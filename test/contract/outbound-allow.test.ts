@@ -52,7 +52,7 @@ describe('OUTBOUND_ALLOW', () => {
     'backend.example:99999',
   ];
 
-  it('is understood in all its forms, at the start and where calls are made', () => {
+  it('is parsed in all its forms, at the start and for calls', () => {
     for (const entry of readable) {
       expect(readSettings({ ...GOOD, OUTBOUND_ALLOW: entry }).OUTBOUND_ALLOW, entry).to.deep.equal([entry]);
       expect(() => parseEntry(entry), entry).to.not.throw();
@@ -73,11 +73,11 @@ describe('OUTBOUND_ALLOW', () => {
 
     it('opens what it names to that tenant, and to no other and not to the service itself', () => {
       for (const url of ['https://10.1.2.3/', 'http://backend.internal/', 'http://10.1.2.3:8080/']) {
-        expect(guard.of('acme').refuses(url), url).to.equal(false);
-        expect(guard.of('beta').refuses(url), url).to.equal(true);
-        expect(guard.of(undefined).refuses(url), url).to.equal(true);
+        expect(guard.forTenant('acme').refuses(url), url).to.equal(false);
+        expect(guard.forTenant('beta').refuses(url), url).to.equal(true);
+        expect(guard.forTenant(undefined).refuses(url), url).to.equal(true);
       }
-      expect(guard.of('beta').refuses('http://shared.internal/')).to.equal(false);
+      expect(guard.forTenant('beta').refuses('http://shared.internal/')).to.equal(false);
     });
 
     it('counts where a name turns out to lead', async () => {
@@ -117,7 +117,7 @@ describe('OUTBOUND_ALLOW', () => {
     it('are refused in every spelling although all private addresses are allowed', async () => {
       for (const host of literals) {
         for (const scheme of ['http', 'https']) {
-          expect(new AddressGuard(everything).of('acme').refuses(`${scheme}://${host}/latest`), host).to.equal(true);
+          expect(new AddressGuard(everything).forTenant('acme').refuses(`${scheme}://${host}/latest`), host).to.equal(true);
           expect(await faultOf([], everything, `${scheme}://${host}/latest`), host).to.equal('refused_address');
         }
       }
@@ -134,22 +134,22 @@ describe('OUTBOUND_ALLOW', () => {
 
     it('are refused by their names, whatever these lead to', async () => {
       for (const host of ['metadata.google.internal', 'METADATA.google.internal.', 'metadata', 'instance-data']) {
-        expect(new AddressGuard(everything).of('acme').refuses(`http://${host}/`), host).to.equal(true);
+        expect(new AddressGuard(everything).forTenant('acme').refuses(`http://${host}/`), host).to.equal(true);
         expect(await faultOf(['127.0.0.1'], everything, `http://${host}:1/`), host).to.equal('refused_address');
       }
     });
 
     it('are called where an entry names just the address or just the name', async () => {
-      const address = new AddressGuard(['169.254.169.254']).of('acme');
+      const address = new AddressGuard(['169.254.169.254']).forTenant('acme');
       expect(address.refuses('http://169.254.169.254/latest')).to.equal(false);
       expect(address.refuses('http://169.254.170.2/')).to.equal(true);
       const name = ['metadata.google.internal'];
       expect(await faultOf(['169.254.169.254'], name, 'http://metadata.google.internal:1/')).to.not.equal('refused_address');
-      expect(new AddressGuard(['acme=169.254.169.254']).of('beta').refuses('http://169.254.169.254/')).to.equal(true);
+      expect(new AddressGuard(['acme=169.254.169.254']).forTenant('beta').refuses('http://169.254.169.254/')).to.equal(true);
     });
 
     it('leave other private addresses as they are', () => {
-      const guard = new AddressGuard(everything).of('acme');
+      const guard = new AddressGuard(everything).forTenant('acme');
       for (const host of ['10.0.0.1', '192.168.1.1', '[fd00::1]', '100.100.100.1', '[64:ff9b::a00:1]']) {
         expect(guard.refuses(`http://${host}/`), host).to.equal(false);
       }

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { openDatabase } from '../../adapters/persistence/opening/database.ts';
 import { postgresSql } from '../../adapters/persistence/postgres/sql.ts';
-import { named, type Parameter } from '../../adapters/persistence/statement.ts';
+import { namedStatement, type Parameter } from '../../adapters/persistence/statement.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 
 const postgres = databases().find(({ name }) => name === 'postgres');
 
-const ECHO = named(
+const ECHO = namedStatement(
   'echo',
   `select $1::text as text, $2::int as int, $3::bigint as bigint, $4::boolean as boolean, $5::text[] as texts,
      $6::int[] as ints, $7::jsonb as json, $8::double precision as float`,
@@ -52,7 +52,7 @@ describe('A statement of wallet paths on PostgreSQL', () => {
   }
 
   it('answers many rows, and none', async () => {
-    const count = named('count', 'select n, n * 2 as twice from generate_series(1, $1::int) n');
+    const count = namedStatement('count', 'select n, n * 2 as twice from generate_series(1, $1::int) n');
     await onOne(async (sql) => {
       for (const rows of [3, 1_000, 0, 3]) {
         const answer = await sql.query(count, [rows]);
@@ -63,7 +63,7 @@ describe('A statement of wallet paths on PostgreSQL', () => {
   });
 
   it('that fails says why, and the next gets another connection', async () => {
-    const divide = named('divide', 'select 1 / $1::int as result, pg_backend_pid() as process');
+    const divide = namedStatement('divide', 'select 1 / $1::int as result, pg_backend_pid() as process');
     await onOne(async (sql) => {
       const [before] = await sql.query(divide, [1]);
       for (const divisor of [1, 0, 1]) {
@@ -80,7 +80,7 @@ describe('A statement of wallet paths on PostgreSQL', () => {
   });
 
   it('takes no text for the end of another', async () => {
-    const pair = named('pair', 'select $1::text as one, $2::text as other');
+    const pair = namedStatement('pair', 'select $1::text as one, $2::text as other');
     await onOne(async (sql) => {
       await sql.query(pair, ['', '']);
       for (let length = 0; length < 600; length += 37) {

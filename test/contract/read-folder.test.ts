@@ -26,7 +26,7 @@ describe('the configuration folder', () => {
   const read = (environment = {}) => readFolder(folder, environment);
   const faults = () => read().faults.map(({ file, path, message }) => `${file}|${path}|${message}`);
 
-  it('is read in the order of names, each file as what its place says', () => {
+  it('is read in the order of names; the path of each file decides its kind', () => {
     write({
       'b/tenant.yaml': 'name: B',
       'a/tenant.json': '{"name": "A"}',
@@ -55,7 +55,7 @@ describe('the configuration folder', () => {
     expect(documents.at(-1)).to.deep.include({ file: 'b/tenant.yaml', value: { name: 'B' }, unfilled: [] });
   });
 
-  it('passes over what stands beside the configuration', () => {
+  it('ignores files outside of the configuration', () => {
     write({
       'README.md': '#',
       'secrets.env.example': '',
@@ -67,7 +67,7 @@ describe('the configuration folder', () => {
     expect(read()).to.deep.include({ faults: [], tenants: ['a'] });
   });
 
-  it('has nothing else in it', () => {
+  it('rejects any other file', () => {
     write({
       'tenant.json': '{}',
       'a/tenants.json': '{}',
@@ -112,21 +112,21 @@ describe('the configuration folder', () => {
     expect(broken?.unfilled).to.deep.equal(['secret', 'description']);
   });
 
-  it('takes what came out of the environment out of messages', () => {
+  it('hides values from the environment in messages', () => {
     write({ 'a/tenant.json': `{"name": "${of('NAME')}", "description": "${of('OTHER:public')}"}` });
     const { documents, redact } = read({ NAME: SECRET });
     expect(documents[0]?.value).to.deep.equal({ name: SECRET, description: 'public' });
     expect(redact(`there is no "${SECRET}", but public`)).to.equal(`there is no "${of('NAME')}", but public`);
   });
 
-  it('knows a tenant that is given in place of the folder above it', () => {
+  it('detects a tenant folder that is given instead of its parent folder', () => {
     write({ 'tenant.yaml': 'name: A', 'keys/signing.json': '{}', 'stray.txt': '' });
     expect(read().faults).to.deep.equal([{ file: '', path: '', message: 'this looks like one tenant; give the folder above it' }]);
     write({ 'a/tenant.json': '{"name": "A"}' });
     expect(read().faults.map(({ file }) => file)).to.deep.equal(['keys/signing.json', 'stray.txt', 'tenant.yaml']);
   });
 
-  it('follows links within, as those of mounted volumes, and none that lead out', () => {
+  it('follows links within the folder, such as in mounted volumes, and no links that lead out of it', () => {
     const outside = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
     try {
       writeFileSync(join(outside, 'secret.json'), '{}');
@@ -151,14 +151,14 @@ describe('the configuration folder', () => {
     }
   });
 
-  it('does not wait for what is no file', () => {
+  it('does not wait for an entry that is not a file', () => {
     write({ 'a/tenant.json': '{}' });
     execFileSync('mkfifo', [join(folder, 'a/registrar.json')]);
     expect(faults()).to.have.length(1);
     expect(faults()[0]).to.match(/^a\/registrar.json\|\|has no business here/);
   });
 
-  it('has bounds', () => {
+  it('has limits for its number and sizes of files', () => {
     write({ 'a/tenant.json': `{"name": "${'x'.repeat(MAX_FILE_BYTES)}"}` });
     expect(faults()).to.deep.equal(['a/tenant.json||has more than 1024 KiB']);
     mkdirSync(join(folder, 'a/clients'));
@@ -168,7 +168,7 @@ describe('the configuration folder', () => {
     expect(faults().filter((fault) => fault.includes(`more than ${MAX_FILES} files`))).to.have.length(1);
   });
 
-  it('has to be there', () => {
+  it('must exist', () => {
     const missing = readFolder(join(folder, 'none'), {});
     expect(missing.faults).to.have.length(1);
     expect(missing.faults[0]?.message).to.match(/no such folder/);

@@ -93,7 +93,7 @@ describe('Argon2Secrets', () => {
     expect(await narrow.verify('correct horse', hash)).to.equal(true);
   });
 
-  it('keeps few places for one client, and recovers', async () => {
+  it('limits the computations of one client, and recovers', async () => {
     const attempts = Array.from({ length: 20 }, (_, i) => secrets.verify(`guess ${i}`, hash));
     const results = await Promise.allSettled(attempts);
     expect(results.filter(({ status }) => status === 'fulfilled')).to.have.length(3);
@@ -101,7 +101,7 @@ describe('Argon2Secrets', () => {
     expect(await secrets.verify('guess again', hash)).to.equal(false);
   });
 
-  it('lets neither strangers nor floods on another client delay a client or a new secret', async () => {
+  it('delays neither a client nor a new secret when unknown clients or floods on another client arrive', async () => {
     const crowded = new Named();
     const other = await crowded.hash('battery staple');
     const flood = Array.from({ length: 150 }, (_, i) => [
@@ -115,7 +115,7 @@ describe('Argon2Secrets', () => {
     expect(refused).to.have.length(150 - 3);
   });
 
-  it('lets in as many attempts on a name that nobody has, and takes as long over them', async () => {
+  it('admits as many attempts on an unknown client name as on a known one, and takes as long for them', async () => {
     const asked = new Named();
     const attempts = async (known: string, name: string) => {
       let results: PromiseSettledResult<boolean>[] = [];
@@ -158,7 +158,7 @@ for (const kind of databases()) {
     });
     after(() => database?.drop());
 
-    it('is not opened, with a word on what to do', async () => {
+    it('is not opened, and the error names the remedy', async () => {
       const refusal = await open(OTHER).then(
         () => undefined,
         (error: unknown) => error as Error,
@@ -166,20 +166,20 @@ for (const kind of databases()) {
       expect(refusal?.message).to.match(/MASTER_SECRET is not the one.*list every former one behind it/);
     });
 
-    it('does not need one with which somebody only read', async () => {
+    it('does not need a secret that only read data', async () => {
       const cipher = new MasterCipher({ masterSecrets: [OTHER, FORMER] });
       const reading = { url: database?.url ?? '', poolSize: 2, migrates: false };
       await (await OrmStore.open(reading, cipher)).close();
       await (await open(FORMER)).close();
     });
 
-    it('is opened as long as the former one is listed', async () => {
+    it('is opened while the former secret is listed', async () => {
       await (await open(FORMER)).close();
       await (await open(OTHER, FORMER)).close();
       await (await open(FORMER, OTHER)).close();
     });
 
-    it('is not opened without one that sealed something meanwhile', async () => {
+    it('is not opened without a secret that sealed data meanwhile', async () => {
       for (const lacking of [FORMER, OTHER]) {
         const refusal = await open(lacking).then(
           () => undefined,
@@ -198,7 +198,7 @@ describe('MasterCipher', () => {
   const cipher = new MasterCipher({ masterSecrets: [FIRST] });
   const sealed = cipher.seal('Erika Mustermann', 'sessions/claims/acme/1');
 
-  it('opens what it sealed for the same place', () => {
+  it('opens a text that it sealed for the same place', () => {
     expect(cipher.open(sealed, 'sessions/claims/acme/1').toString()).to.equal('Erika Mustermann');
   });
 
@@ -238,7 +238,7 @@ describe('MasterCipher', () => {
     }
   });
 
-  it('refuses what it never sealed', () => {
+  it('rejects a text that it never sealed', () => {
     const [version, keyId, body] = sealed.split('.');
     const foreign = [
       'plaintext',
@@ -263,7 +263,7 @@ describe('MasterCipher', () => {
     expect(deriveKey(FIRST, 'one')).to.not.deep.equal(deriveKey(SECOND, 'one'));
   });
 
-  it('makes codes that nobody without its secret makes for another text or purpose', () => {
+  it('creates codes that differ for another text, purpose or secret', () => {
     const macs = cipher.macs('one');
     const code = macs.make('text');
     expect(macs.make('text')).to.equal(code);
@@ -279,19 +279,19 @@ describe('MasterCipher', () => {
 });
 
 describe('NodeRandom', () => {
-  it('gives as many bytes as asked for', () => {
+  it('returns the requested number of bytes', () => {
     const random = new NodeRandom();
     for (const length of [0, 1, 16, 1023, 1024, 1025, 20_000]) expect(random.bytes(length)).to.have.length(length);
   });
 
-  it('makes base64url tokens of the wanted strength', () => {
+  it('creates base64url tokens of the requested strength', () => {
     const random = new NodeRandom();
     expect(random.token()).to.match(/^[\w-]{22}$/);
     expect(random.token(192)).to.match(/^[\w-]{32}$/);
     expect(random.token(256)).to.match(/^[\w-]{43}$/);
   });
 
-  it('never gives the same bytes twice, across many fillings of its pool', () => {
+  it('never returns the same bytes twice, over many refills of its pool', () => {
     const random = new NodeRandom();
     const seen = new Set<string>();
     for (let i = 0; i < 2000; i++) {
@@ -302,7 +302,7 @@ describe('NodeRandom', () => {
     expect(seen.has('00'.repeat(16))).to.equal(false);
   });
 
-  it('keeps its hands off bytes that it gave away', () => {
+  it('does not change bytes that it returned', () => {
     const random = new NodeRandom();
     const given = random.bytes(32);
     const copy = Buffer.from(given);

@@ -6,13 +6,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type SqliteDatabase, sqliteDriver } from '../../adapters/persistence/drivers.ts';
 import { openDatabase } from '../../adapters/persistence/opening/database.ts';
-import { setUpSqlite } from '../../adapters/persistence/opening/opened.ts';
+import { setUpSqlite } from '../../adapters/persistence/opening/open-driver.ts';
 import { type CheckpointOptions, Checkpoints, LOG_PAGES } from '../../adapters/persistence/sqlite/checkpoints.ts';
 import { type SqliteSql, sqliteSql } from '../../adapters/persistence/sqlite/sql.ts';
-import { named } from '../../adapters/persistence/statement.ts';
+import { namedStatement } from '../../adapters/persistence/statement.ts';
 
 /** Each row fills a page of 4 KiB. */
-const ADD_PAGES = named(
+const ADD_PAGES = namedStatement(
   'add_pages',
   `insert into pages (tenant_id, content) select 'one', randomblob(3500) from
      (with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < $1) select n from numbers)`,
@@ -119,7 +119,7 @@ describe('the write-ahead log of a SQLite database', () => {
     expect(database.faults).to.deep.equal([]);
   });
 
-  it('begins anew although writers never rest, as soon as it has 4,000 pages and a checkpoint has ended', async () => {
+  it('restarts under constant writes as soon as it has 4,000 pages and a checkpoint has ended', async () => {
     const database = open();
     let isOver = false;
     const largest: number[] = [];
@@ -196,7 +196,7 @@ describe('the write-ahead log of a SQLite database', () => {
     }
   });
 
-  it('holds up writers for a bounded time when the thread does not answer', async () => {
+  it('delays writers for a limited time when the thread does not answer', async () => {
     const silent = program(
       `import { parentPort } from 'node:worker_threads';
        parentPort.on('message', (request) => { if (request === 'close') parentPort.close(); });`,
@@ -225,7 +225,7 @@ describe('the write-ahead log of a SQLite database', () => {
     expect(readdirSync(folder)).to.deep.equal(['vidimus.sqlite']);
   });
 
-  it('lets what waits for a checkpoint be written before the service closes', async () => {
+  it('writes the changes that wait for a checkpoint before the service closes', async () => {
     const database = open({ program: hanging, maxClosingMs: 1, maxPauseMs: 1 });
     await database.add(LOG_PAGES.wait + 1_000);
     const waiting = Array.from({ length: 50 }, () => database.add(1));

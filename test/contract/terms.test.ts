@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
-import { StoreUnavailable } from '../../application/ports/store.ts';
+import { StoreUnavailableError } from '../../application/ports/store.ts';
 import type { Terms } from '../../application/ports/terms.ts';
-import { assertNotRewound, RewindRefused } from '../../application/rewinds/assert-not-rewound.ts';
+import { assertNotRewound, RewindRefusedError } from '../../application/rewinds/assert-not-rewound.ts';
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import { describeSessionRemoval } from '../../domain/audit/describe-change.ts';
-import { nameOfPosition, type Position, positionOf, type Term } from '../../domain/rewinds/term.ts';
+import { formatPosition, type Position, positionOf, type Term } from '../../domain/rewinds/term.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { rawSql } from '../support/postgres-server.ts';
 import { addTenant, aSession, aUse, NOW, openOffer } from './store/builders.ts';
@@ -41,7 +41,7 @@ for (const { name, open } of databases()) {
       return term;
     };
 
-    it('begins once, whoever begins it', async () => {
+    it('begins once when several processes begin it', async () => {
       await Promise.all([...stores, ...stores].map(({ terms }) => terms.begin()));
       const { terms, place } = await first().terms.read();
       expect(terms).to.have.length(1);
@@ -49,7 +49,7 @@ for (const { name, open } of databases()) {
       expect(terms[0]?.lineage).to.equal(terms[0]?.id);
     });
 
-    it('counts for those whose position it has', async () => {
+    it('is valid for processes whose position it contains', async () => {
       const { terms } = first();
       await terms.begin();
       const position = positionOf(await newest());
@@ -62,7 +62,7 @@ for (const { name, open } of databases()) {
       expect(await newest()).to.deep.equal(counted);
     });
 
-    it('has one next term, after the one that its maker saw', async () => {
+    it('has one successor, after the term that its creator read', async () => {
       const { terms } = first();
       await terms.begin();
       await terms.markLost(positionOf(await newest()));
@@ -106,16 +106,16 @@ for (const { name, open } of databases()) {
         await terms.begin();
         const begun = await newest();
         const seen = { ...positionOf(begun), counter: begun.counter + 7, address: 'here' };
-        const accepted = nameOfPosition(seen);
+        const accepted = formatPosition(seen);
         const witness = {
-          place: '/data/witness.json',
-          qualifiedPlace: 'host:/data/witness.json',
+          location: '/data/witness.json',
+          qualifiedLocation: 'host:/data/witness.json',
           sightings: async () => [seen],
           note: async () => {},
           begin: async () => {},
         };
         const start = (own: Terms, word?: string) =>
-          assertNotRewound({ terms: own, witness, pause: async () => {}, tell: () => {} }, 'here', word);
+          assertNotRewound({ terms: own, witness, pause: async () => {}, report: () => {} }, 'here', word);
         // The second process has read the history of before when the first one begins its term.
         const late = Object.create(terms, {
           markLost: {
@@ -126,7 +126,7 @@ for (const { name, open } of databases()) {
           },
         }) as Terms;
         const outcome = await start(late, isAccepting ? accepted : undefined).catch((error: unknown) => error);
-        if (!isAccepting) expect(outcome).to.be.instanceOf(RewindRefused);
+        if (!isAccepting) expect(outcome).to.be.instanceOf(RewindRefusedError);
         expect(await newest()).to.include({ how: 'accepted', lostAt: null });
       });
 
@@ -191,7 +191,7 @@ for (const { name, open } of databases()) {
         expect(await asking.terms.isAnswered(two), 'of a challenge that was removed').to.equal(false);
       });
 
-    it('knows whether the last change of a process is there', async () => {
+    it('tells whether it contains the last change of a process', async () => {
       const store = first();
       const { terms } = store;
       await terms.begin();
@@ -211,7 +211,7 @@ for (const { name, open } of databases()) {
       expect(await terms.hasLastChange(), 'what was counted needs no other proof').to.equal(true);
     });
 
-    it('takes a session that somebody removed for no loss', async () => {
+    it('does not report a removed session as a loss', async () => {
       const store = first();
       const { terms } = store;
       await terms.begin();
@@ -226,16 +226,16 @@ for (const { name, open } of databases()) {
       expect(await terms.hasLastChange(), 'another one').to.equal(false);
     });
 
-    it('lets nothing be given away while it may be another one, but statuses be changed', async () => {
+    it('blocks issuance while it may have been replaced, and still allows status changes', async () => {
       const store = first();
       const tenantId = await addTenant(store);
       store.rewinds.watch = { refusal: 'the database went back', fencedAt: undefined };
       const refused = async (work: Promise<unknown>) => {
         const error = await work.catch((caught: unknown) => caught);
-        expect(error).to.be.instanceOf(StoreUnavailable);
+        expect(error).to.be.instanceOf(StoreUnavailableError);
       };
       await refused(store.commit(tenantId, { opens: { session: aSession(tenantId) } }, NOW));
-      await refused(store.lists(tenantId).takeStatusRun({ id: 'list', keyChainId: null }, 1));
+      await refused(store.lists(tenantId).allocateStatusRun({ id: 'list', keyChainId: null }, 1));
       await refused(store.forTenant(tenantId, async () => {}, { by: 'system' }));
       await refused(store.forService(async () => {}, { by: 'system' }));
       expect(await store.commit(tenantId, { statuses: [] }, NOW)).to.deep.equal({ done: true });

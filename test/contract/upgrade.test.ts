@@ -28,7 +28,7 @@ const CARD = {
 const local = (text = '') => text.replaceAll(/localhost(:|%3A)\d+/g, 'localhost');
 
 describeUpgrade('A database of the first release', (upgrade) => {
-  it('is brought up to date with all that stands in it', async () => {
+  it('is upgraded with all its data', async () => {
     const { start, goBack } = upgrade();
     const release = await start();
     const { token } = await createTenant(release, 'acme');
@@ -91,7 +91,7 @@ async function shownName(service: TestService): Promise<string> {
 describeUpgrade('A database of one revision for each tenant', (upgrade, kind) => {
   const BEFORE = 'Migration00000000000007_sealed_errors';
 
-  it('goes on with all that was configured, and with what was begun', async () => {
+  it('continues with its configuration and with open sessions', async () => {
     const { url, start, goBack } = upgrade();
     const older = await start();
     const { token } = await createTenant(older, 'acme');
@@ -152,7 +152,7 @@ const CLIENTS = ['one', 'two', 'three'].map((clientId) => ({
 describeUpgrade('A database from before clients had codes', (upgrade, kind) => {
   const BEFORE = 'Migration00000000000025_pending_deliveries';
 
-  it('gives each client its code at the first start, and none to a row that is changed later', async () => {
+  it('adds a MAC to each client at the first start, and none to a row that is changed later', async () => {
     const { url, start, goBack } = upgrade();
     const older = await start();
     const { token } = await createTenant(older, 'acme');
@@ -218,7 +218,7 @@ describeUpgrade('A database that kept keys of wallets', (upgrade) => {
 describeUpgrade('A database from before removed clients were remembered', (upgrade) => {
   const BEFORE = 'Migration00000000000005_sealing_keys';
 
-  it('learns from the audit log who was removed', async () => {
+  it('reads removed tenants from the audit log', async () => {
     const { start, goBack } = upgrade();
     const older = await start();
     const { token } = await createTenant(older, 'acme');

@@ -5,7 +5,7 @@ import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { SystemClock } from '../../adapters/system/clock.ts';
 import { completeUpstreamLogin } from '../../application/oauth/finish-upstream-login.ts';
 import { AuthorizationServerError } from '../../application/ports/authorization-servers.ts';
-import { EXTERNAL_TOKEN_TYPES, namedIssuer, parseExternalToken } from '../../domain/oauth/external-token.ts';
+import { EXTERNAL_TOKEN_TYPES, parseExternalToken, unverifiedIssuer } from '../../domain/oauth/external-token.ts';
 import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { isResponseFrom, upstreamAuthorizationUrl } from '../../domain/oauth/upstream.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -97,7 +97,7 @@ describe('a certified OpenID provider', () => {
     expect(claims).to.include({ department: 'R&D', scope: 'staff.read', given_name: 'Alice', aud: 'public' });
   });
 
-  it('says so when the person refuses', async () => {
+  it('reports that the person refused', async () => {
     await start();
     expect(await authorize(PUBLIC, { deny: 'access_denied' })).to.include({
       error: 'access_denied',
@@ -122,7 +122,7 @@ describe('a certified OpenID provider', () => {
     });
   }
 
-  it('gives nothing for a code a second time', async () => {
+  it('returns nothing for a code that was used', async () => {
     await start();
     const exchange = { ...(await authorize(PUBLIC)), ...PUBLIC };
     await complete(exchange);
@@ -149,7 +149,7 @@ describe('a certified OpenID provider', () => {
         keyThumbprint: 'nbctQrRezqflYMWMG3qy0ltedaZTA3ejDxvYTjdb-OE',
         claims: { issuer_state: 'is_9c', department: 'R&D' },
       });
-      expect(namedIssuer(token)).to.equal(provider.issuer);
+      expect(unverifiedIssuer(token)).to.equal(provider.issuer);
       const external = await read(token);
       expect(external).to.deep.include({
         issuer: provider.issuer,

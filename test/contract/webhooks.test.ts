@@ -10,9 +10,9 @@ import { Remote, RemoteError } from '../../application/ports/remote.ts';
 import { WebhookError } from '../../application/ports/webhooks.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
-import { rotateWebhookSecret, UNTOLD, writeSecret } from '../../domain/webhooks/webhook-secret.ts';
+import { INITIAL_WEBHOOK_SECRET, rotateWebhookSecret, writeSecret } from '../../domain/webhooks/webhook-secret.ts';
 
-const delivery = { deliveryId: 'delivery-1', tenantId: 'acme' as TenantId, secret: UNTOLD };
+const delivery = { deliveryId: 'delivery-1', tenantId: 'acme' as TenantId, secret: INITIAL_WEBHOOK_SECRET };
 const clock = new SystemClock();
 const cipher = new MasterCipher({ masterSecrets: ['a master secret for the tests 0123456789'] });
 
@@ -73,7 +73,7 @@ describe('RemoteWebhooks', () => {
     });
   });
 
-  it('lets the signature go before a key that is stored under one of its headers, and leaves all other keys', async () => {
+  it('sends the signature instead of an API key that is stored under one of its headers, and keeps all other keys', async () => {
     const keyed = (headerName: string): WebhookConfig => ({
       url: base,
       auth: { type: 'apiKey', config: { headerName, value: 'stored by an earlier release' } },
@@ -83,7 +83,7 @@ describe('RemoteWebhooks', () => {
       expect(JSON.stringify(seen?.headers), name).to.not.include('earlier release');
       expect(seen?.headers['webhook-id']).to.equal('delivery-1');
       expect(seen?.headers['webhook-signature']).to.match(/^v1,[A-Za-z0-9+/]{43}=$/);
-      const unsigned = { ...delivery, secret: { ...UNTOLD, signing: 'off' } } as const;
+      const unsigned = { ...delivery, secret: { ...INITIAL_WEBHOOK_SECRET, signing: 'off' } } as const;
       await webhooks.post(keyed(name), {}, unsigned);
       expect(seen?.headers[name.toLowerCase()], 'there is no signature').to.equal('stored by an earlier release');
     }
@@ -100,7 +100,7 @@ describe('RemoteWebhooks', () => {
     expect(new Webhook(secret.current.secret).verify(text, headers as Record<string, string>)).to.deep.equal(body);
   });
 
-  it('signs for a tenant that was told no secret with a key of its own', async () => {
+  it('signs for a tenant without a configured secret with a key of that tenant', async () => {
     const sign = async (tenantId: string, of = webhooks) => {
       await of.post({ url: base }, {}, { ...delivery, tenantId: tenantId as TenantId });
       return seen?.headers['webhook-signature'];
@@ -113,12 +113,12 @@ describe('RemoteWebhooks', () => {
     expect(await sign('acme', one)).to.not.equal(await sign('other', one));
   });
 
-  it('returns no body where none was answered', async () => {
+  it('returns no body for a response without a body', async () => {
     respond = (response) => response.writeHead(204).end();
     expect(await webhooks.post({ url: base }, {}, delivery)).to.deep.equal({ status: 204, body: undefined });
   });
 
-  it('fails on a status that is no success, after one attempt', async () => {
+  it('fails for a status that is not a success, after one attempt', async () => {
     respond = (response) => response.writeHead(503).end('{"secret":"in the body"}');
     const error = await errorOf(webhooks.post({ url: base }, {}, delivery));
     expect(error).to.include({ reason: 'bad_status', status: 503 });
@@ -143,7 +143,7 @@ describe('RemoteWebhooks', () => {
     });
   }
 
-  it('takes any success where nothing rests on the answer, and reads it where it is JSON', async () => {
+  it('accepts any success when no answer is needed, and reads it if it is JSON', async () => {
     const optional = { ...delivery, isAnswerOptional: true };
     for (const text of ['OK', '', '{"a":1,"a":2}', '<html>', Buffer.from([0x22, 0xff, 0x22])]) {
       respond = (response) => response.writeHead(202).end(text);
@@ -163,13 +163,13 @@ describe('RemoteWebhooks', () => {
     expect(await errorOf(webhooks.post({ url: base }, {}, delivery))).to.include({ reason: 'too_large' });
   });
 
-  it('fails on an address that may not be called', async () => {
+  it('fails for an address that may not be called', async () => {
     const closed = new RemoteWebhooks({ remote: new GuardedHttpClient({ allow: [] }), clock, cipher });
     expect(await errorOf(closed.post({ url: base }, {}, delivery))).to.include({ reason: 'refused_address' });
     expect(attempts).to.equal(0);
   });
 
-  it('tells the operator the place, and never the key, the query or a body', async () => {
+  it('logs the address without the key, the query or a body', async () => {
     const auth = { type: 'apiKey', config: { headerName: 'X-Api-Key', value: 'the-key' } } as const;
     respond = (response) => response.writeHead(500).end('the-answer');
     const error = await errorOf(webhooks.post({ url: `${base}/claims?token=the-query`, auth }, { name: 'the-body' }, delivery));
@@ -206,7 +206,7 @@ describe('WebhookConfig', () => {
     auth: { type: 'apiKey', config: { headerName, value } },
   });
 
-  it('takes an address with and without an API key', () => {
+  it('accepts an address with and without an API key', () => {
     for (const config of [{ url }, { url: 'http://localhost:8080/' }, withHeader('X-Api-Key'), withHeader('Authorization', 'Bearer a.b')]) {
       expect(WebhookConfig.safeParse(config).success, JSON.stringify(config)).to.equal(true);
     }

@@ -6,7 +6,7 @@ import { WitnessFile } from '../../adapters/system/witness-file.ts';
 
 const SIGHTING = { address: 'here', lineage: 'l', term: 1, termId: 't', counter: 3 };
 
-describe('The file in which a machine notes how far its database is', () => {
+describe('The witness file of a machine', () => {
   let folder: string;
   let file: string;
   beforeEach(() => {
@@ -26,7 +26,7 @@ describe('The file in which a machine notes how far its database is', () => {
     expect([uid, gid, mode & 0o777], 'as the former one').to.deep.equal([1001, 1002, 0o600]);
   });
 
-  it('is not written through a link that somebody laid there', async () => {
+  it('is not written through a symbolic link', async () => {
     const other = join(folder, 'other');
     writeFileSync(other, 'kept');
     symlinkSync(other, `${file}.${process.pid}.new`);
@@ -45,7 +45,7 @@ describe('The file in which a machine notes how far its database is', () => {
     expect(readdirSync(folder)).to.deep.equal(['witness.json']);
   });
 
-  it('is written although a process ended while it wrote', async () => {
+  it('is written after a process ended during a write', async () => {
     writeFileSync(`${file}.lock`, '');
     await new WitnessFile(file).note(SIGHTING);
     expect(await new WitnessFile(file).sightings()).to.deep.equal([SIGHTING]);

@@ -27,7 +27,7 @@ function growth(): { readonly part: number; readonly errors: string } {
 }
 
 describe('V8 once a start is over', () => {
-  it('knows the flags that it is given then, and lets old objects grow by the part that was chosen', () => {
+  it('accepts the flags that are set then, and lets old objects grow by the chosen part', () => {
     const { part, errors } = growth();
     expect(errors.trim()).to.equal('60');
     expect(part).to.be.within(0.55, 0.65);

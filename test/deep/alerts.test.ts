@@ -111,7 +111,7 @@ describe('alerts', () => {
     }
   });
 
-  it('have each a cause that is made here', () => {
+  it('each fire for a cause that the test creates', () => {
     expect(rules.map(({ alert }) => alert).toSorted()).to.deep.equal(Object.keys(CAUSES).toSorted());
   });
 

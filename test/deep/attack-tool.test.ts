@@ -23,7 +23,7 @@ describe('the attack tool on this service', () => {
   });
   after(() => service.close());
 
-  it('finds nothing open but what is known', () => {
+  it('finds only known vulnerabilities', () => {
     expect(linesOf(run.cases, 'open'), run.stdout).to.deep.equal(OPEN);
     expect(run.code).to.equal(OPEN.length === 0 ? 0 : 1);
   });
@@ -34,7 +34,7 @@ describe('the attack tool on this service', () => {
     expect(run.families.length).to.be.at.least(30);
   });
 
-  it('understands what it sees, and skips what is not there', () => {
+  it('recognizes features, and skips missing ones', () => {
     expect(linesOf(run.cases, 'unclear'), run.stdout).to.deep.equal([]);
     expect(linesOf(run.cases, 'skipped')).to.have.members([
       'proofs: a key attestation that nobody signed',
@@ -71,7 +71,7 @@ describe('the attack tool on this service', () => {
     expect([again.code, again.families[0]?.state], again.stdout).to.deep.equal([2, 'not run']);
   });
 
-  it('attacks what gives offers and requests by commands, with a credential from a file', async () => {
+  it('attacks a service whose offers and requests come from commands, with a credential from a file', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-held-'));
     const links = createServer((request, response) => {
       void (request.url === '/offer' ? service.offer() : service.ask()).then((uri) => response.end(uri));
@@ -101,7 +101,7 @@ describe('the attack tool on this service', () => {
     }
   });
 
-  it('understands issuers that demand more, and such that demand less', async () => {
+  it('supports issuers that demand more, and issuers that demand less', async () => {
     const admin = new AdminClient(service.address, service.clientId, service.secret);
     const display = [{ name: 'Acme', locale: 'en' }];
     const environment = { VIDIMUS_CLIENT_SECRET: service.secret };

@@ -53,7 +53,7 @@ for (const kind of databases()) {
       runVerify(database?.url ?? '', parameters, environment);
     const tamper = (text: string) => rawSql(database?.url ?? '', (run) => run(text));
 
-    it('ends with 0 and tells where each chain ends, and takes that back later', async () => {
+    it('ends with 0 and prints the end of each chain, which it later accepts as an anchor', async () => {
       const { code, lines, errors } = await runVerify(database?.url ?? '', [], {}, runProcess);
       expect(code, errors).to.equal(0);
       expect(lines).to.have.length(3);
@@ -97,7 +97,7 @@ for (const kind of databases()) {
       expect(behind.errors).to.match(/the database is empty|there is no database/);
     });
 
-    it('says how it is called, and what is wrong with the call', async () => {
+    it('prints its usage and the fault of invalid arguments', async () => {
       const form = 'is not <chain>=<sequence>:<hash>, as this command prints it';
       for (const [wrong, fault] of [
         [['--expect'], "Option '--expect <value>' argument missing"],
@@ -246,7 +246,7 @@ for (const kind of databases()) {
       ]);
     });
 
-    it('tells of a log that begins behind the tenants, as after a start on emptied chains', async () => {
+    it('warns of a log that begins after the tenants, such as after a start on emptied chains', async () => {
       await makeTenants('acme', 'bravo');
       const kept = (await verify()).lines;
       await stop();
@@ -278,7 +278,7 @@ for (const kind of databases()) {
       );
     });
 
-    it('misses a tenant that nobody removed', async () => {
+    it('reports a missing tenant that was not removed', async () => {
       await makeTenants('acme', 'bravo');
       await tamper(`delete from tenants where id = 'acme'`);
       const left = await verify();
@@ -296,7 +296,7 @@ for (const kind of databases()) {
       expect((await verify()).lines.map((line) => line.split(/[ =]/)[0])).to.deep.equal(['_service', 'acme']);
     });
 
-    it('misses one that was made again since', async () => {
+    it('reports one that was created again', async () => {
       await makeTenants('acme');
       await tamper(
         ...['tenants where id', 'clients where tenant_id', 'key_chains where tenant_id'].map((of) => `delete from ${of} = 'acme'`),
@@ -309,7 +309,7 @@ for (const kind of databases()) {
       );
     });
 
-    it('finds a tenant that nobody made', async () => {
+    it('reports a tenant without an entry of its creation', async () => {
       await makeTenants('acme');
       await tamper(
         `create table planted as select * from tenants`,

@@ -58,7 +58,7 @@ describe('bodies of requests', () => {
     expect(answer()).to.match(/^HTTP\/1.1 403 /);
   });
 
-  it('of strangers are held within a bound, and administrators have room of their own', async () => {
+  it('of unauthenticated callers have a limit, and administrators have a separate one', async () => {
     const hold = (address: string) => begin('/acme/response/x', { ...FORM, 'X-Forwarded-For': address }, 900_000, MEBIBYTE);
     const answers: (() => string)[] = [];
     for (let i = 0; i < 6; i++) answers.push(await hold(`9.9.${i}.1`));

@@ -58,7 +58,7 @@ describe('A client that waits for a session', () => {
     expect(statuses.at(-1)).to.equal('completed');
   });
 
-  it('gets a session that has ended already, whatever the end', async () => {
+  it('returns a session that has ended already, with any result', async () => {
     const client = clientAt(service.address);
     const { session } = await offer();
     await client.post('/session/{id}/cancel', { path: { id: session } });
@@ -85,7 +85,7 @@ describe('A client that waits for a session', () => {
     }
   });
 
-  it('ends in time and when it is told to, and does not wait for what is not there', async () => {
+  it('ends after its timeout and when it is aborted, and does not wait for an unknown session', async () => {
     const { session } = await offer();
     const client = clientAt(service.address);
     expect((await refusal(client.waitForSession(session, { timeoutMs: 100 }))).code).to.equal('timeout');
@@ -135,7 +135,7 @@ describe('A client that waits, of a stream that is not as it should be', () => {
   const stream = (response: ServerResponse) => response.writeHead(200, { 'Content-Type': 'text/event-stream' });
   const event = (id: number, of: string) => `id: ${id}\ndata: {"id":"s","status":"${of}"}\n\n`;
 
-  it('brings the id of the last event back, and tells no status twice', async () => {
+  it('sends the id of the last event, and reports no status twice', async () => {
     const told: string[] = [];
     answers = [
       (response) => stream(response).end(event(3, 'active')),

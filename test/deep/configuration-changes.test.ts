@@ -19,7 +19,7 @@ function usedMemory(): number {
   return process.memoryUsage().heapUsed / 2 ** 20;
 }
 
-describe('While somebody changes the configuration of a tenant', () => {
+describe('While the configuration of a tenant is changed', () => {
   let world: WalletWorld;
   beforeEach(async () => {
     world = await WalletWorld.open();
@@ -91,7 +91,7 @@ describe('While somebody changes the configuration of a tenant', () => {
   describe('with hundreds of key chains', () => {
     const CHAINS = 300;
     let chains: readonly KeyChain[];
-    const read = async () => (await world.caller()).configured.keyChains();
+    const read = async () => (await world.caller()).tenant.keyChains();
     const change = (chain: KeyChain, round: number) =>
       world.store.forTenant(ACME, ({ keyChains }) => keyChains.put({ ...chain, description: `${round}` }), BY);
 

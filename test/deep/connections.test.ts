@@ -61,7 +61,7 @@ describe('A connection that carries', () => {
   const expectAlive = async () => expect((await service.call('GET', '/health')).status).to.equal(200);
 
   for (const [name, [bytes, statuses]] of Object.entries(CASES)) {
-    it(`${name} is refused and closed, and the service goes on`, async () => {
+    it(`${name} is rejected and closed, and the service continues`, async () => {
       const { text, closed } = await converse(service.address, [bytes]);
       expect(closed, text).to.equal(true);
       const answered = [...text.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));
@@ -74,7 +74,7 @@ describe('A connection that carries', () => {
   }
 
   for (const [name, text] of Object.entries(HALVES)) {
-    it(`${name} is closed when the peer leaves, and the service goes on`, async () => {
+    it(`${name} is closed when the peer disconnects, and the service continues`, async () => {
       const { closed, text: answer } = await converse(service.address, [text], { end: true });
       expect(closed).to.equal(true);
       expect(answer).to.match(/^(HTTP\/1\.1 4\d\d |$)/);

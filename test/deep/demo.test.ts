@@ -11,7 +11,7 @@ import { certify } from '../support/test-certificates.ts';
 const DEMO = fileURLToPath(new URL('../demo/demo.ts', import.meta.url));
 
 describe('The demo', () => {
-  it('stays with --keep where PORT says, until it is told to end', async () => {
+  it('stays on PORT with --keep until it is stopped', async () => {
     const port = await freePort(createServer);
     const child = spawn(process.execPath, [DEMO, '--keep'], {
       env: { ...bareEnvironment(), PORT: String(port) },
@@ -103,7 +103,7 @@ describe('The demo under the profile eu', function () {
       expect(stdout).to.include(line);
   });
 
-  it('tells how it is called, and starts nothing, when it is called otherwise', () => {
+  it('prints its usage and starts nothing for invalid arguments', () => {
     const { status, stdout, stderr } = run(['--eux']);
     expect([status, stdout]).to.deep.equal([2, '']);
     expect(stderr).to.match(/^--eux is not known\nusage: npm run demo -- \[--eu\] \[--keep \| --once\]/);
@@ -158,14 +158,14 @@ describe('The wallet of that demo', () => {
     expect(await reader.checkRequest(chain, good)).to.equal('CN=Shop');
   });
 
-  it('answers nobody whose access certificate comes from elsewhere, and nobody without one', async () => {
+  it('rejects a verifier with an access certificate of another authority, or without one', async () => {
     const good = request(authorities.registrar.certificate(REGISTERED));
     const stranger = await certify({ name: 'Shop' });
     for (const other of [[stranger.certificate], []])
       expect(await refusal(reader.checkRequest(other, good))).to.equal('the request is signed by nobody on the list');
   });
 
-  it('answers nobody who is not registered for what is asked', async () => {
+  it('rejects a verifier that is not registered for the requested claims', async () => {
     const { registrar } = authorities;
     expect(await refusal(reader.checkRequest(chain, { dcql_query: QUERY }))).to.equal('there is no registration certificate');
     const less = REGISTERED.map((credential) => ({ ...credential, claims: [{ path: ['family_name'] }] }));
@@ -181,7 +181,7 @@ describe('The wallet of that demo', () => {
     );
   });
 
-  it('believes no list that somebody else signed', async () => {
+  it('rejects a list with a foreign signature', async () => {
     const stranger = await certify({ name: 'Scheme Operator' });
     const loading = StrictReader.load(authorities.listAddress, stranger.certificate);
     expect(await refusal(loading)).to.include('signature verification failed');

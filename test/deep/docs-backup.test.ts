@@ -89,7 +89,7 @@ describe('the commands of the page about backups', () => {
     for (const [index, part] of parts.entries()) expect(BLOCKS[index]?.text).to.include(part);
   });
 
-  it('bring back a file of SQLite, which is fenced before it serves, or served by the word of an operator', async function () {
+  it('restore an SQLite file, which is fenced before it serves, or served when an operator accepts it', async function () {
     if (!hasPrograms(NAME, ['sqlite3'])) return this.skip();
     await open({}, {});
     await live(inTable('sqlite3'));
@@ -153,7 +153,7 @@ describe('the commands of the page about backups', () => {
 });
 
 describe('the example of configuration files', () => {
-  it('can be imported as it stands', async () => {
+  it('can be imported unchanged', async () => {
     const service = await startTestService({
       CONFIG_FOLDER: fileURLToPath(new URL('../../config/examples', import.meta.url)),
       DEMO_BACKEND: 'http://localhost:8080',
@@ -234,7 +234,7 @@ describe('the page about keys', () => {
     expect(pid.previousKeys).to.have.length(2);
   });
 
-  it('names every member that a key chain can be made, brought and certified with', async () => {
+  it('names every member for creating, importing and certifying a key chain', async () => {
     const { components } = (await service.call('GET', '/openapi.json')).body;
     for (const schema of ['KeyChainCreation', 'KeyChainImport', 'KeyChainRotation', 'CertificateSigningRequest']) {
       expectNamed(PAGE, Object.keys(components.schemas[schema].properties));

@@ -319,7 +319,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     expect(back.stdout).to.match(/signing: has a new key at local; the key of its authority cannot leave/);
   });
 
-  it('need nobody when Vault does not answer', async () => {
+  it('recover without an operator when Vault does not answer', async () => {
     await bao.seal();
     try {
       expect(await sign('acme')).to.deep.equal({ status: 503, retryAfter: '2' });

@@ -168,7 +168,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     expect(refused.stdout, 'a wrong one').to.equal('null\n');
   });
 
-  it('compare clocks, follow a request, and say who floods', async () => {
+  it('compare clocks, follow a request, and name the source of a flood', async () => {
     const [clocks = ''] = await follow('Clocks');
     expect(clocks.split('\n')).to.have.length(2);
     const [line = ''] = await follow('Logs');
@@ -203,7 +203,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     expect((await keys()).split('\n')).to.not.include.members(before);
   });
 
-  it('erase what is known of somebody', async () => {
+  it('erase the data of a person', async () => {
     const sessions = () => type(`${ADMINISTRATOR}\ncall GET '/session?q=order-17' | jq length`);
     expect(await sessions()).to.equal('1');
     await follow('Somebody asks for erasure', ADMINISTRATOR);

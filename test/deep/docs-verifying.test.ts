@@ -174,7 +174,7 @@ describe('the page about verifying', () => {
     });
   });
 
-  it('has a backend that lets in the visitor whose wallet answered, once', async () => {
+  it('has a backend that admits the visitor of the wallet once', async () => {
     await configure('"redirectUri"');
     const port = await freePort(createServer);
     const [code = ''] = blocksOf(PAGE, 'js');
@@ -314,7 +314,7 @@ describe('the page about status lists', () => {
     expect((await service.call('DELETE', `/status-lists/${listId}`, { token })).status).to.equal(204);
   });
 
-  it('names what a list is made of, and the bound that holds', () => {
+  it('names the content of a list and its limit', () => {
     expectNamed(PAGE, Object.keys(StatusListCreation.shape));
     expect(PAGE.text).to.contain(`${MAX_UNUSED_LISTS} lists that nothing uses`);
   });

@@ -38,7 +38,7 @@ describe('The doctor', () => {
       .and.to.include('0 faults, 0 warnings');
   });
 
-  it('names every fault of the settings, and what is misspelt', async () => {
+  it('names every fault of the settings, and misspelt names', async () => {
     const { code, findings } = await subject.examine({
       PORT: 'many',
       NODE_ENV: 'production',
@@ -107,7 +107,7 @@ describe('The doctor', () => {
     expect(messages(over.findings, 'warning', 'secrets')).to.include('nothing is sealed under the former');
   });
 
-  it('notices a trust list that nobody has signed in time', async () => {
+  it('reports a trust list that was not signed in time', async () => {
     const service = await subject.start();
     const token = await subject.makeTenant();
     await created(subject.calls, token, '/trust-list', trustListBody('partners', 'signing'));
@@ -251,7 +251,7 @@ describe('The doctor, from outside', () => {
     });
   }
 
-  it('finds a certificate that nobody trusts and that ends', async () => {
+  it('reports a certificate that is not trusted and ends soon', async () => {
     const certificate = await aServerCertificate('localhost');
     const address = await subject.startProxy({ certificate });
     await subject.start({ PUBLIC_URL: address });

@@ -68,7 +68,7 @@ describe('Events for other systems', () => {
       messages.length = 0;
     });
 
-    it('tell of a whole issuance and a whole presentation, in order, and of no person', async () => {
+    it('contain a whole issuance and a whole presentation, in order, and no personal data', async () => {
       const held = await issue(shop.service, shop.acme, 'card', {}, true);
       const asked = await shop.ask();
       expect((await shop.call('GET', `/session/${asked.session}`)).body.status).to.equal('fetched');

@@ -180,7 +180,7 @@ describe(`The example with Keycloak${HOME === undefined ? ', what its realm says
     expect((health as { info: object }).info).to.have.property('identity-provider');
   });
 
-  it('lets nobody in who has another secret', async () => {
+  it('rejects another secret', async () => {
     const { code, output } = await backend({ OPERATOR_SECRET: 'guessed' });
     expect([code, output]).to.satisfy(([status]: [number]) => status === 1);
     expect(output).to.match(/answers 401.*(invalid|unauthorized)_client/s);

@@ -73,7 +73,7 @@ describe('The examples', () => {
       expect(readFileSync(file, 'utf8')).to.equal(text);
     });
 
-    it('says in one line what is wrong and what to do, and leaves no file', async () => {
+    it('prints the fault and the remedy in one line, and leaves no file', async () => {
       const file = join(folder, 'none.env');
       expect((await make(['twice'])).code).to.equal(0);
       await refused(make(['twice', file]), /a tenant of this id exists already; .* another id than "twice"$/m);
@@ -169,7 +169,7 @@ describe('The examples', () => {
       await wallet.present(request, credential);
     };
 
-    it('sells to adults, tells the browser that ordered and no other, and starts again', async () => {
+    it('sells to adults, notifies only the ordering browser, and starts again', async () => {
       for (const _start of ['the first time', 'again']) {
         shop = await start('shop/shop.mjs', settings);
         const [{ cookie, uri }, other] = [await order(), await order()];
@@ -182,7 +182,7 @@ describe('The examples', () => {
       }
     });
 
-    it('does not sell to children, nor on the word of somebody who made up a webhook', async () => {
+    it('rejects children, and forged webhook calls', async () => {
       shop = await start('shop/shop.mjs', settings);
       const { cookie, uri } = await order();
       const forged = await fetch(`${shop.url}/webhooks/vidimus`, {
@@ -210,7 +210,7 @@ describe('The examples', () => {
     });
   });
 
-  it('university: issues by a signed webhook, later where nobody signed yet, and revokes', async () => {
+  it('university: issues by a signed webhook, defers unsigned diplomas, and revokes', async () => {
     const settings = await tenant('university');
     const { url } = await start('university/university.mjs', settings);
     const staff = (path: string) => fetch(`${url}/staff/students/${path}`, { method: 'POST' });

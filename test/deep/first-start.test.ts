@@ -39,7 +39,7 @@ describe('the first start', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('generates what is missing once, for the owner only, and says so once', () => {
+  it('generates missing secrets once, for the owner only, and prints them once', () => {
     const first = prepareFirstStart({ DATA_FOLDER: data });
     const settings = readSettings(first.environment);
     expect(settings.MASTER_SECRET[0]).to.match(/^[\w-]{64}$/);
@@ -60,7 +60,7 @@ describe('the first start', () => {
     const own = { DATA_FOLDER: data, AUTH_CLIENT_ID: 'root' };
     expect([...prepareFirstStart(own).fromFile], 'what the environment says').not.to.include('AUTH_CLIENT_ID');
     expect(second.generated).to.equal(undefined);
-    expect(second.kept).to.deep.equal({ file: file(), clientId: 'root' });
+    expect(second.stored).to.deep.equal({ file: file(), clientId: 'root' });
     expect(readSettings(second.environment)).to.deep.equal(settings);
     expect(readFileSync(file(), 'utf8')).to.equal(text);
   });
@@ -94,17 +94,17 @@ describe('the first start', () => {
       OIDC_CLIENT_SECRET: 'a-secret',
     };
     const later = prepareFirstStart({ DATA_FOLDER: data, ...oidc });
-    expect([later.generated, later.kept]).to.deep.equal([undefined, undefined]);
-    expect(prepareFirstStart({ DATA_FOLDER: data }).kept).to.include({ clientId: 'root' });
+    expect([later.generated, later.stored]).to.deep.equal([undefined, undefined]);
+    expect(prepareFirstStart({ DATA_FOLDER: data }).stored).to.include({ clientId: 'root' });
   });
 
-  it('makes secrets that nobody else has', () => {
+  it('generates unique secrets', () => {
     const [one, other] = ['one', 'other'].map((name) => readSettings(prepareFirstStart({ DATA_FOLDER: join(folder, name) }).environment));
     expect(one?.MASTER_SECRET).to.not.deep.equal(other?.MASTER_SECRET);
     expect(one?.AUTH_CLIENT_SECRET).to.not.equal(other?.AUTH_CLIENT_SECRET);
   });
 
-  it('generates nothing that is given, and what is given wins over what was generated', () => {
+  it('generates no given secrets, and given secrets override generated ones', () => {
     const given = {
       DATA_FOLDER: data,
       AUTH_CLIENT_ID: 'operator',
@@ -120,7 +120,7 @@ describe('the first start', () => {
     expect(stored()['MASTER_SECRET'], 'kept').to.equal(MASTER_SECRET[0]);
   });
 
-  it('adds what a later start lacks, and keeps what is there', () => {
+  it('adds secrets that a later start lacks, and keeps existing ones', () => {
     prepareFirstStart({ DATA_FOLDER: data });
     const { MASTER_SECRET } = stored();
     writeFileSync(file(), `MASTER_SECRET=${MASTER_SECRET}\n`, { mode: 0o600 });
@@ -186,7 +186,7 @@ describe('the first start', () => {
 });
 
 describe('first starts at the same time', () => {
-  it('come to the same secrets, also after one that died of it', async () => {
+  it('use the same secrets, also after a start that crashed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
     const module = new URL('../../bootstrap/start/first-start.ts', import.meta.url).href;
     // Each waits for the same moment.
@@ -343,7 +343,7 @@ describe('the program that npm start runs', () => {
     }
   };
 
-  it('is built of the sources, and anew when one of them has changed, came or went', () => {
+  it('is built from the sources, and again when one of them was changed, added or removed', () => {
     const built = join(tree, 'dist/bootstrap/main.js');
     expect(program()).to.equal(built);
     expect(refuse(built)).to.include('takes no arguments');

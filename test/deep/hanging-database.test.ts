@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { TenantReader } from '../../application/ports/repositories.ts';
-import { StoreUnavailable } from '../../application/ports/store.ts';
+import { StoreUnavailableError } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { aClient, addTenant, aSession, aUse, NOW } from '../contract/store/builders.ts';
 import { sessionOpening, sessionRemoval, stepsOf } from '../contract/store/steps.ts';
@@ -55,7 +55,7 @@ describe('A database that is silent', () => {
       () => 'done',
       (error: unknown) => error,
     );
-    expect(outcome).to.be.instanceOf(StoreUnavailable);
+    expect(outcome).to.be.instanceOf(StoreUnavailableError);
     expect(performance.now() - start).to.be.below(BOUND_MS);
   };
   /** Once the database can be reached again, callers are served on new connections. */
@@ -106,7 +106,7 @@ describe('A database that is silent', () => {
         proxy.hang();
         await clients.get(client.clientId);
       },
-      { by: 'system', alone: true },
+      { by: 'system', exclusive: true },
     );
     await unavailable(work);
     await serves();
@@ -136,7 +136,7 @@ describe('A database that is silent', () => {
     await serves();
   });
 
-  it('ends connections that nobody uses', async () => {
+  it('closes unused connections', async () => {
     await fillPool();
     proxy.hang();
     await new Promise((resolve) => setTimeout(resolve, (TIMEOUT_SECONDS + 1.5) * 1000));
@@ -175,7 +175,7 @@ describe('A database that is silent', () => {
     });
   });
 
-  it('ends a unit of work that goes on too late, whose locks are free before', async () => {
+  it('rejects a transaction that continues too late, after its locks were released', async () => {
     const work = store.forTenant(
       tenantId,
       async ({ clients }) => {
@@ -183,7 +183,7 @@ describe('A database that is silent', () => {
         await new Promise((resolve) => setTimeout(resolve, (TIMEOUT_SECONDS + 0.7) * 1000));
         await clients.list();
       },
-      { by: 'system', alone: true },
+      { by: 'system', exclusive: true },
     );
     const waiting = new Promise((resolve) => setTimeout(resolve, 400)).then(() => addClient());
     await Promise.all([unavailable(work), waiting]);

@@ -43,7 +43,7 @@ for (const kind of databases()) {
       return wallet.request(token.body.access_token, id);
     };
 
-    it('tells the presentation webhook, then the claims webhook, of one session', async () => {
+    it('calls the presentation webhook, then the claims webhook, of one session', async () => {
       const { wallet, asked, session } = await ask('friend');
       const code = wallet.issuedCode(await wallet.present(asked, held));
       const [presented] = issuer.backend.at('/presented');
@@ -84,7 +84,7 @@ for (const kind of databases()) {
       expect((await issuer.session(session)).deliveries[0]).to.include({ result: 'failed' });
     });
 
-    it('tells the presentation webhook of a refusal, without any value', async () => {
+    it('calls the presentation webhook after a rejection, without any value', async () => {
       const { wallet, asked, session } = await ask('friend');
       expectError(await wallet.present(asked, held, { nonce: 'of-another-request' }), 'access_denied');
       const [told] = issuer.backend.at('/presented');
@@ -92,7 +92,7 @@ for (const kind of databases()) {
       expect(issuer.backend.calls).to.have.length(1);
     });
 
-    it('speaks of a session of its own for a wallet that began by itself', async () => {
+    it('names a new session for a wallet that began without an offer', async () => {
       const display = [{ name: 'Acme', locale: 'en' }];
       await issuer.write('/issuer/config', { display, builtInAs: { walletInitiated: true } });
       const wallet = issuer.wallet();
@@ -123,7 +123,7 @@ for (const kind of databases()) {
       });
     }
 
-    it('lets one of twenty browsers and one of twenty wallets go on', async () => {
+    it('continues for one of twenty browsers and one of twenty wallets', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('tour');
       const asked = wallet.asksWeb(await wallet.begin(uri, { scope: 'tour' }));

@@ -61,7 +61,7 @@ describe('The judge of a service that runs', () => {
     }
   });
 
-  it('ends with 2 and one line when the service is not there, or lets nobody in', async () => {
+  it('ends with 2 and one line when the service is not reachable, or rejects the login', async () => {
     const gone = await judge(['--service', 'http://127.0.0.1:1', '--only', '@openid4vc']);
     expect(gone.output).to.match(/^--service: http:\/\/127\.0\.0\.1:1 cannot be reached: .+\n$/);
     const wrong = { ...ROOT, secret: 'another secret of nobody' };
@@ -71,7 +71,7 @@ describe('The judge of a service that runs', () => {
     expect([gone.code, refused.code]).to.deep.equal([2, 2]);
   });
 
-  it('names what is wrong before the usage, and helps who asks', async () => {
+  it('prints the fault before the usage, and the help on request', async () => {
     const wrong = await judge(['--only', 'credo']);
     expect(wrong.output).to.match(/^--only: there is no tool credo, but .+\nusage: /);
     const help = await judge(['--help']);

@@ -87,7 +87,7 @@ for (const kind of databases()) {
       }
     };
 
-    it('ahead for a minute lets nothing be used again', async () => {
+    it('ahead for a minute allows no second use of a value', async () => {
       const steps = stepsOf(store, tenantId);
       const values = [aUse('dpop_jti'), aUse('c_nonce'), aUse('client_jti')].map((value) => ({
         ...value,
@@ -139,7 +139,7 @@ for (const kind of databases()) {
       expect(warned).to.have.length(1);
     });
 
-    it('gives a job to one of fifty that ask for it', async () => {
+    it('leases a job to one of fifty processes', async () => {
       const { maintenance } = store;
       const job = randomUUID();
       const ask = async (holder: number) => maintenance.tryLease(job, `${holder}`, await maintenance.time(), 60);
@@ -147,7 +147,7 @@ for (const kind of databases()) {
       expect([...(await all(3)), ...(await all(-3))].filter(Boolean)).to.have.length(1);
     });
 
-    it('gives nobody a lease for longer than it is for', async () => {
+    it('grants no lease for longer than its duration', async () => {
       const { maintenance } = store;
       const job = randomUUID();
       const now = await maintenance.time();
@@ -158,7 +158,7 @@ for (const kind of databases()) {
       expect(await maintenance.tryLease(job, 'other', now, 30)).to.equal(true);
     });
 
-    it('behind lets nothing be used that may have been forgotten', async () => {
+    it('behind rejects values whose use may have been removed', async () => {
       const steps = stepsOf(store, tenantId);
       const fresh = { ...aUse('dpop_jti'), expiresAt: inSeconds(300) };
       const value = { ...aUse('c_nonce'), expiresAt: inSeconds(-3 * 3_600 + 300) };
@@ -175,7 +175,7 @@ for (const kind of databases()) {
       expect(await steps.commit(grantRedemption(grant, REDEMPTION, []), new Date())).to.include({ done: true });
     });
 
-    it('in one of two processes lets neither accept what the other has', async () => {
+    it('in one of two processes prevents a second use at the other process', async () => {
       const steps = stepsOf(store, tenantId);
       // A nonce that the one made that is ahead.
       const value = { ...aUse('c_nonce'), expiresAt: inSeconds(3 * 3_600 + 300) };

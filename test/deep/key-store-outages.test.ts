@@ -134,7 +134,7 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
   ];
 
   for (const { what, begin, end } of outages) {
-    it(`costs nobody anything but time when it ${what}`, async () => {
+    it(`costs only time when it ${what}`, async () => {
       await works();
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.code((await offer(token)).uri);
@@ -182,7 +182,7 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
     });
   }
 
-  it('keeps a wallet waiting for its time once, and not again for what is stored', async () => {
+  it('delays a wallet by its timeout once, and not again for a stored result', async () => {
     await works();
     const wallet = new RawWallet(service, 'acme');
     const code = await wallet.code((await offer(token)).uri);
@@ -224,7 +224,7 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
     await backend.close();
   });
 
-  it('goes on with another login when its token is revoked', async () => {
+  it('continues with a new login when its token is revoked', async () => {
     await works();
     const wallet = new RawWallet(service, 'acme');
     const code = await wallet.code((await offer(token)).uri);

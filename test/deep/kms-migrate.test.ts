@@ -57,7 +57,7 @@ for (const kind of databases()) {
       expect((await chains()).every(({ kmsProvider }) => kmsProvider === 'local')).to.equal(true);
     });
 
-    it('refuses nothing that was valid, while wallets come and go', async () => {
+    it('rejects no valid request of wallets during the migration', async () => {
       const before = await chains();
       await shop.configure({ id: 'asked' });
       const held = await shop.issue('card');
@@ -186,7 +186,7 @@ describeWithOpenBao('a tenant that moves from the database to Vault and on to an
     return { ended, seen: await using, chains: (await own('GET', '/key-chain')).body };
   }
 
-  it('goes on issuing, verifying and publishing on the way', async () => {
+  it('continues issuing, verifying and publishing during the migration', async () => {
     const info = { name: 'Acme', country: 'DE', locality: 'Bonn', streetAddress: 'Weg 1' };
     const made = await own('POST', '/trust-list', {
       id: 'list',

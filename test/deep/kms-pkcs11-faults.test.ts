@@ -30,7 +30,7 @@ if (hasSoftHsm()) {
         await expectSigns(kms, await kms.generate('acme', 'ES256'));
       });
 
-      it('is looked for anew when nobody else uses the library', async () => {
+      it('is searched again when no other session uses the library', async () => {
         hsm.addToken('there');
         const [there, kms] = [await hsm.open('there', 'there'), await hsm.open('hsm', 'later')];
         hsm.addToken('later');
@@ -49,7 +49,7 @@ if (hasSoftHsm()) {
       });
     });
 
-    it('gives a refused PIN once, and never again in this process', async () => {
+    it('tries a rejected PIN once, and never again in this process', async () => {
       hsm.addToken('locked', 'another-pin');
       const flags = () => hsm.beside('locked', (other, _, slot) => other.C_GetTokenInfo(slot).flags & WRONG_PIN_GIVEN);
       const kms = await hsm.open('hsm', 'locked');
@@ -109,7 +109,7 @@ if (hasSoftHsm()) {
           for (const object of found) other.C_DestroyObject(session, object);
         });
 
-      it('that somebody destroyed holds up no other', async () => {
+      it('that was destroyed does not delay another key', async () => {
         hsm.addToken('one');
         const kms = await hsm.open('hsm', 'one');
         const [key, other] = [await kms.generate('acme', 'ES256'), await kms.generate('acme', 'ES256')];

@@ -125,7 +125,7 @@ if (hasSoftHsm()) {
       expect(await failing(() => kms.sign(signingKey('acme', key), 'data'))).to.be.instanceOf(Failure);
     });
 
-    it('signs with a key that was made before it was opened', async () => {
+    it('signs with a key that was created before it was opened', async () => {
       const earlier = await hsm.open('hsm', 'two');
       const key = await earlier.generate('acme', 'EdDSA');
       await earlier.close();
@@ -216,7 +216,7 @@ if (hasSoftHsm()) {
       expect(filesIn(hsm.tokens).filter((file) => file.endsWith('.object'))).to.have.length(3);
     });
 
-    describe('a token with rules of its own', () => {
+    describe('a token with special rules', () => {
       const key = { id: 'abcd', label: 'acme.abcd', algorithm: 'ES256' } as const;
       /** The real library, but for one function. */
       const asking = (rule: (real: OtherUser) => Partial<OtherUser>): [OtherUser, Buffer] => {
@@ -290,7 +290,7 @@ if (hasSoftHsm()) {
       });
     });
 
-    describe('what is not installed', () => {
+    describe('a missing library', () => {
       it('is a library that is not there', async () => {
         const library = join(hsm.folder, 'none.so');
         expect(await messageOf(() => hsm.open('hsm', 'one', { library }))).to.match(
@@ -357,7 +357,7 @@ if (hasSoftHsm()) {
     });
     afterEach(() => hsm.stop());
 
-    it('holds up nothing else, and works again when it comes back', async () => {
+    it('delays nothing else, and works again when it is back', async () => {
       hsm.addToken('slow');
       const kms = await hsm.open('hsm', 'slow', { timeoutSeconds: 1 });
       const key = await kms.generate('acme', 'ES256');
@@ -383,7 +383,7 @@ if (hasSoftHsm()) {
       await expectSigns(kms, key);
     });
 
-    it('is left behind in time, and used by who comes after', async () => {
+    it('is abandoned after its timeout, and used by the next call', async () => {
       hsm.addToken('left');
       const kms = await hsm.open('hsm', 'left', { timeoutSeconds: 1 });
       const key = await kms.generate('acme', 'ES256');
@@ -401,7 +401,7 @@ if (hasSoftHsm()) {
       await expectSigns(later, key);
     });
 
-    it('leaves no key for a caller who has gone', async () => {
+    it('leaves no key for a caller that disconnected', async () => {
       hsm.addToken('late');
       const kms = await hsm.open('hsm', 'late', { sessions: 1, timeoutSeconds: 1 });
       await kms.generate('acme', 'ES256');

@@ -86,12 +86,12 @@ describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
     });
   }
 
-  it('calls nobody for no text', async () => {
+  it('makes no call for an empty batch', async () => {
     expect(await signMany([])).to.deep.equal([]);
     expect(sizes()).to.deep.equal([]);
   });
 
-  it('sends what is asked for in one turn in one call', async () => {
+  it('sends the texts of one turn in one call', async () => {
     const datas = texts(20);
     expectSigned(datas, await Promise.all(datas.map((data) => sign(data))));
     expect(sizes()).to.deep.equal([20]);
@@ -112,7 +112,7 @@ describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
     expect(sizes()).to.deep.equal([1, 30]);
   });
 
-  it('lets nothing wait for long behind a call that is not answered', async () => {
+  it('delays no text for long behind an unanswered call', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     let calls = 0;
     front.play(async () => {
@@ -225,16 +225,16 @@ describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
 describe('SignatureBatches', () => {
   const refused = (error: Error) => error;
 
-  it('lets so many texts wait, and no more characters than that', async () => {
+  it('limits the number of waiting texts and their characters', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const send = async (_key: string, sent: readonly string[]): Promise<readonly Outcome[]> => {
       await promise;
       return sent.map(() => new Uint8Array(1));
     };
-    const many = new SignatureBatches<string>({ send, refused });
+    const many = new SignatureBatches<string>({ send, toError: refused });
     const waiting = Array.from({ length: 20_000 }, () => many.sign('key', 'key', 'text'));
     expect(await failing(() => many.sign('key', 'key', 'text'))).to.be.instanceOf(Error);
-    const long = new SignatureBatches<string>({ send, refused });
+    const long = new SignatureBatches<string>({ send, toError: refused });
     const longText = 'x'.repeat(16 * 1024 ** 2);
     for (let i = 0; i < 4; i++) waiting.push(long.sign('key', 'key', longText));
     expect(await failing(() => long.sign('key', 'key', 'text'))).to.be.instanceOf(Error);
@@ -252,7 +252,7 @@ describe('SignatureBatches', () => {
       await promise;
       return some.map(() => new Uint8Array(1));
     };
-    const batches = new SignatureBatches<string>({ send, refused });
+    const batches = new SignatureBatches<string>({ send, toError: refused });
     const all = [batches.sign('key', 'key', 'first')];
     await until(() => sent.length === 1);
     for (const text of texts(130)) all.push(batches.sign('key', 'key', text));
@@ -263,13 +263,13 @@ describe('SignatureBatches', () => {
     expect(sent).to.deep.equal([1, 100, 30]);
   });
 
-  it('hands what fails as a whole to all that it was for, and goes on', async () => {
+  it('reports the failure of a batch to all its callers, and continues', async () => {
     let fails = true;
     const send = async (_key: string, some: readonly string[]): Promise<readonly Outcome[]> => {
       if (fails) throw new Error('gone');
       return some.map(() => new Uint8Array(1));
     };
-    const batches = new SignatureBatches<string>({ send, refused });
+    const batches = new SignatureBatches<string>({ send, toError: refused });
     const outcomes = await Promise.allSettled(texts(3).map((text) => batches.sign('key', 'key', text)));
     expect(outcomes.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected', 'rejected']);
     fails = false;

@@ -59,7 +59,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
       .and.match(reason);
   }
 
-  it('that is not there yet stops nobody from starting', async () => {
+  it('that is not reachable yet does not prevent the start', async () => {
     const address = `http://127.0.0.1:${await freePort(createServer)}`;
     const vault = await provider({ address });
     expectUnavailable(await failing(() => vault.generate('acme', 'ES256')), /no connection \(ECONNREFUSED\)/);
@@ -180,7 +180,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
     });
   }
 
-  it('refuses what is too large, which keeps no other key from signing', async () => {
+  it('rejects a text that is too large, and still signs with other keys', async () => {
     const vault = await provider();
     const large = await vault.generate('acme', 'EdDSA');
     const limit = 64 * 1024;
@@ -221,7 +221,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
       await vault.assertReachable();
     });
 
-    it('once for all who want to know', async () => {
+    it('once for all callers', async () => {
       const vault = await provider();
       await Promise.all(Array.from({ length: 20 }, () => vault.assertReachable()));
       expect(front.take()).to.have.length(2);
@@ -254,7 +254,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
     }
   });
 
-  describe('tells no secret', () => {
+  describe('reveals no secret', () => {
     const everything = (error: unknown) =>
       inspect(error, { depth: 20, showHidden: true, maxStringLength: null }) +
       (error instanceof Error ? error.message + error.stack + inspect(error.cause, { depth: 20 }) : '');

@@ -66,7 +66,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
     expect(((error as Failure).cause as Error).message).to.match(reason);
   }
 
-  it('calls nobody before a key is needed', async () => {
+  it('makes no call before a key is needed', async () => {
     await provider({ auth: await bao.appRole() });
     expect(front.take()).to.deep.equal([]);
   });
@@ -100,7 +100,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
     await expectSigns(await provider({ auth }));
   });
 
-  it('logs in once for all who come at first', async () => {
+  it('logs in once for all first callers', async () => {
     const vault = await provider({ auth: await bao.appRole() });
     await Promise.all(Array.from({ length: 20 }, () => vault.generate('acme', 'ES256')));
     expect(count(LOGIN, front.take())).to.equal(1);
@@ -329,7 +329,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
       }
     });
 
-    it('prints nothing of what is sent, whatever DEBUG says', async () => {
+    it('prints no sent data, for any value of DEBUG', async () => {
       const debug = createRequire(createRequire(import.meta.url).resolve('node-vault'))('debug') as {
         enable(names: string): void;
         disable(): void;
@@ -391,7 +391,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
       expect(isSignedBy(own.publicJwk, 'data', signature)).to.equal(true);
     });
 
-    it('trusts nobody else, whatever VAULT_SKIP_VERIFY says', async () => {
+    it('trusts no other certificate, for any value of VAULT_SKIP_VERIFY', async () => {
       process.env['VAULT_SKIP_VERIFY'] = 'true';
       try {
         expect((await outcome({}))?.message).to.match(/certificate is not trusted.*"ca"/);
@@ -406,7 +406,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
       expect((await outcome({ ca: file('ca.pem'), address }))?.message).to.match(/not for the name in/);
     });
 
-    it('says what is wrong with the file, and takes it as soon as it is mended', async () => {
+    it('reports the fault of the file, and accepts it as soon as it is corrected', async () => {
       const vault = await overTls({ ca: file('later.pem') });
       const error = (await failing(() => vault.assertReachable())) as Error;
       expect(error.message).to.match(/later\.pem of "ca" cannot be read \(ENOENT\)/);

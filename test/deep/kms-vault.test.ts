@@ -60,7 +60,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       expect(handle.keyId).to.match(/^acme\.[\w-]{22}\.es256@1$/);
     });
 
-    it('is called nothing that Vault cannot take, whatever its random part is', async () => {
+    it('has a name that Vault accepts for every random part', async () => {
       const bytes = (fill: number) => () => Buffer.alloc(16, fill).toString('base64url');
       for (const token of [bytes(0xff), bytes(0xfb), () => '-_-_-_-_-_-_-_-_-_-_--']) {
         const settings = await bao.settings();
@@ -168,7 +168,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       expectUnavailable(error, /no handler for route.*check "mount"/);
     });
 
-    it('that is gone holds up no other key', async () => {
+    it('that was removed delays no other key', async () => {
       const [gone, other] = [await vault.generate('acme', 'ES256'), await vault.generate('acme', 'ES256')];
       await vault.remove(signingKey('acme', gone));
       for (let i = 0; i < 12; i++) {
@@ -177,7 +177,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       expect(await vault.sign(signingKey('acme', other), 'data')).to.have.length(64);
     });
 
-    it('that the policy forbids holds up no other key, and is no reason to log in', async () => {
+    it('that the policy forbids delays no other key, and causes no login', async () => {
       const [forbidden, other] = [await vault.generate('closed', 'ES256'), await vault.generate('acme', 'ES256')];
       await bao.call('POST', 'sys/policies/acl/closed', {
         policy: `path "transit/sign/closed.*" { capabilities = ["deny"] }`,
@@ -195,14 +195,14 @@ describeWithOpenBao('Keys in Vault', (binary) => {
     });
   });
 
-  describe('when a key cannot be made', () => {
+  describe('when a key cannot be created', () => {
     const aKeyOf = (path: string) => /^transit\/keys\/(left\.[\w-]+\.\w+)/.exec(path)?.[1];
     const keysOf = async (tenantId: string) => {
       const { body } = await bao.call('GET', 'transit/keys?list=true');
       return (body['data'] as { keys: string[] }).keys.filter((name) => name.startsWith(`${tenantId}.`));
     };
 
-    it('removes what was made before the fault', async () => {
+    it('removes the keys that were created before the fault', async () => {
       front.play(({ method, path }) => (method === 'GET' && aKeyOf(path) ? { status: 500, body: { errors: ['x'] } } : undefined));
       expectUnavailable(await failing(() => vault.generate('left', 'ES256')), /answered 500: x/);
       await until(async () => (await keysOf('left')).length === 0);
@@ -350,7 +350,7 @@ describeWithOpenBao('A master secret from Vault', (binary) => {
     expect(await masterSecretFrom(settings, 'sealing', 1)).to.equal(secret);
   });
 
-  it('says how the key is made when there is none', async () => {
+  it('describes how to create the key when it is missing', async () => {
     expect(await refusal('missing')).to.match(/^MASTER_SECRET: Vault at http.*key not found.*`bao write -f transit\/keys\/missing`/);
   });
 
@@ -365,7 +365,7 @@ describeWithOpenBao('A master secret from Vault', (binary) => {
     expect(await refusal('sealing', 1, { auth })).to.match(/permission denied.*"update" on transit\/hmac\/sealing/);
   });
 
-  it('says when the mount is missing, the login is refused, or nobody answers', async () => {
+  it('reports a missing mount, a rejected login or no answer', async () => {
     const auth = { method: 'token', token: bao.rootToken } as const;
     expect(await refusal('sealing', 1, { auth, mount: 'transits' })).to.match(/check "mount"/);
     const none = { method: 'token', token: 'none' } as const;

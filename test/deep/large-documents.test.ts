@@ -35,7 +35,7 @@ describe('A configuration with very many members', () => {
     await service.close();
   });
 
-  it('does not hold up other tenants with each small change', async () => {
+  it('does not delay other tenants with each small change', async () => {
     let count = 0;
     const { status, milliseconds } = await holds.of(
       () => ({

@@ -74,7 +74,7 @@ function cbor(bytes: Buffer): string {
   return bytes.toString('base64url');
 }
 
-describe('a large request of somebody without a token holds the thread shortly', function () {
+describe('a large request without a token blocks the thread only briefly', function () {
   this.timeout(300_000);
   let service: TestService;
   let holds: ThreadHolds;

@@ -80,13 +80,13 @@ describe('npm start', () => {
     expect(read('exec.cmd').trim()).to.equal('@%*');
   });
 
-  it('gives the service its arguments, such as one that it does not know', () => {
+  it('passes its arguments to the service, such as an unknown one', () => {
     const { status, stderr } = spawnSync('npm', ['start', '--', 'unknown'], { cwd: root, encoding: 'utf8', env: bareEnvironment() });
     expect(stderr).to.include('Vidimus takes no arguments');
     expect(status).to.equal(2);
   });
 
-  it('gives the service the options that npx vidimus start gives it, which no other file repeats', () => {
+  it('passes the same options as npx vidimus start, which no other file repeats', () => {
     const { environment, nodeOptions } = startOptions();
     const options = [...Object.keys(environment), ...nodeOptions];
     expect(options).to.include.members(['MALLOC_ARENA_MAX', '--max-semi-space-size=8']);

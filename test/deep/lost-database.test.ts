@@ -3,7 +3,7 @@ import type { MikroORM } from '@mikro-orm/core';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { connect, openDatabase } from '../../adapters/persistence/opening/database.ts';
-import type { Database } from '../../adapters/persistence/opening/opened.ts';
+import type { Database } from '../../adapters/persistence/opening/open-driver.ts';
 import { Log } from '../../application/ports/log.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { type HangingProxy, hangingProxy } from '../support/proxies.ts';
@@ -106,7 +106,7 @@ for (const kind of databases()) {
       return answer;
     };
 
-    it('says that it is unavailable, says why in the log, and goes on once it works', async () => {
+    it('reports that it is unavailable, logs the reason, and continues when the database works', async () => {
       const errors = sinon.spy(service.service.container.get(Log), 'error');
       await breakable.lose();
       try {
@@ -185,7 +185,7 @@ for (const kind of databases()) {
         expect(await stored()).to.deep.equal(['after']);
       });
     } else {
-      it('with its connection gives the place in the pool back', async () => {
+      it('with its connection releases its slot in the pool', async () => {
         for (let round = 0; round < POOL * 2; round++) {
           const lost = write('lost', (run) => run('select pg_terminate_backend(pg_backend_pid())').then(() => {}));
           expect(await refused(lost)).to.equal(true);
@@ -239,7 +239,7 @@ describe('A service whose database is silent', () => {
       json: { roles: ['clients:manage'], description },
     });
 
-  it('answers 503 in time, and goes on without a new start once it speaks', async () => {
+  it('answers 503 in time, and continues without a restart when the database answers', async () => {
     expect((await change('one')).status).to.equal(200);
     proxy.hang();
     const start = performance.now();

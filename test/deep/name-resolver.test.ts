@@ -38,7 +38,7 @@ describe('NameResolver', () => {
     return error instanceof RemoteError ? error.fault : error;
   };
 
-  it('gives the addresses of both families, IPv4 first', async () => {
+  it('returns the addresses of both families, IPv4 first', async () => {
     expect(await names.resolve('both.example', 'acme')).to.deep.equal([
       { address: '192.0.2.1', family: 4 },
       { address: '2001:db8::1', family: 6 },
@@ -46,7 +46,7 @@ describe('NameResolver', () => {
     expect(await addresses('half.example')).to.deep.equal(['192.0.2.3']);
   });
 
-  it('takes what the hosts file says, in any letters and with a dot at the end, and asks nobody', async () => {
+  it('uses the hosts file, in any letter case and with a final dot, and makes no query', async () => {
     expect(await addresses('backend')).to.deep.equal(['10.0.0.7', '::7']);
     expect(await addresses('BACKEND.corp.')).to.deep.equal(['10.0.0.7']);
     expect(await addresses('localhost')).to.deep.equal(['127.0.0.1']);
@@ -66,7 +66,7 @@ describe('NameResolver', () => {
     expect(await fault('service.')).to.equal('unreachable');
   });
 
-  it('remembers what it was told for a while, and that there was nothing', async () => {
+  it('caches answers, including negative ones, for some time', async () => {
     for (const host of ['both.example.', 'none.example.']) {
       await fault(host);
       const { length } = dns.asked;
@@ -76,12 +76,12 @@ describe('NameResolver', () => {
     }
   });
 
-  it('asks once for all of a tenant who want the same', async () => {
+  it('makes one query for all equal requests of a tenant', async () => {
     await Promise.all(Array.from({ length: 24 }, () => addresses('both.example.')));
     expect(dns.asked).to.have.length(2);
   });
 
-  it('gives a silent server three seconds, and does not ask it again at once', async () => {
+  it('waits three seconds for a silent server, and does not query it again at once', async () => {
     const start = performance.now();
     expect(await fault('a.silent.example.')).to.equal('unreachable');
     expect(performance.now() - start).to.be.within(1000, 4000);
@@ -90,7 +90,7 @@ describe('NameResolver', () => {
     expect(performance.now() - again).to.be.lessThan(50);
   });
 
-  it('lets nobody wait for the names of another tenant', async () => {
+  it('does not delay a tenant by the names of another tenant', async () => {
     const silent = Array.from({ length: 100 }, (_, index) => fault(`n${index}.silent.example.`, 'noisy'));
     await new Promise((resolve) => setTimeout(resolve, 50));
     const start = performance.now();
@@ -122,7 +122,7 @@ describe('NameResolver', () => {
       server.close();
     });
 
-    it('ends a call in its time although nobody answers for the name', async () => {
+    it('ends a call in time when no server answers for the name', async () => {
       const start = performance.now();
       const calls = Array.from({ length: 30 }, (_, index) =>
         client.request(`http://c${index}.silent.example:${port}/`, { ...GET, timeoutMs: 200 }).catch((error) => error),

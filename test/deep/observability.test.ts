@@ -2,7 +2,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { MetricsServer } from '../../adapters/system/metrics/metrics-server.ts';
-import { startFailure } from '../../bootstrap/start/start-failure.ts';
+import { startFailureMessage } from '../../bootstrap/start/start-failure.ts';
 import { freePort } from '../demo/process.ts';
 import { type CollectedSpan, Collector } from '../support/collector.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
@@ -52,7 +52,7 @@ describe('The address for metrics alone', () => {
     ['never end what they begin to say', 'GET /metrics HTTP/1.1\r\nHost: a\r\n', 9_000],
     ['have had their answer and stay', 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n', 2_000],
   ] as const) {
-    it(`is not held by those who ${who}`, async () => {
+    it(`is not blocked by callers that ${who}`, async () => {
       await hold(first);
       const began = performance.now();
       expect(await scraped()).to.equal('some_number 1\n');
@@ -61,7 +61,7 @@ describe('The address for metrics alone', () => {
   }
 
   it('says which setting to change when its port is taken', async () => {
-    const failure = await MetricsServer.open({ host: '127.0.0.1', port }, async () => '').catch(startFailure);
+    const failure = await MetricsServer.open({ host: '127.0.0.1', port }, async () => '').catch(startFailureMessage);
     expect(failure).to.equal(`Vidimus could not start: port ${port} is taken; set METRICS_ADDRESS to another one`);
   });
 });
@@ -170,7 +170,7 @@ describe('traces', () => {
     expect(of('store sessions')?.parentSpanId).to.equal(useCase?.spanId);
   });
 
-  it('go on to the backend of a tenant, with signatures and outgoing calls as their parts', async () => {
+  it('continue to the backend of a tenant, with signatures and outgoing calls as spans', async () => {
     let told: string | undefined;
     shop.backend.on('/told', (response, { headers }) => {
       told = headers['traceparent'] as string | undefined;
@@ -199,7 +199,7 @@ describe('traces', () => {
     expect((await spansOf((span) => span.traceId === traceId)).map(({ name }) => name)).to.include('GET /session');
   });
 
-  it('say nothing of persons, tokens and addresses, and nothing that strangers make up', async () => {
+  it('contain no persons, tokens or addresses, and no text of unauthenticated callers', async () => {
     const invented = await fetch(`${shop.service.address}/invented-name/nonce`, {
       method: 'POST',
       headers: {

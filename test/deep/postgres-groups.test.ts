@@ -1,18 +1,21 @@
 import { expect } from 'chai';
 import { openDatabase } from '../../adapters/persistence/opening/database.ts';
 import { type PostgresSql, postgresSql } from '../../adapters/persistence/postgres/sql.ts';
-import { named } from '../../adapters/persistence/statement.ts';
-import { StoreUnavailable } from '../../application/ports/store.ts';
+import { namedStatement } from '../../adapters/persistence/statement.ts';
+import { StoreUnavailableError } from '../../application/ports/store.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 
 const postgres = databases().find(({ name }) => name === 'postgres');
 
 /** Tells by which transaction the row was written. */
-const KEEP = named('keep', 'insert into kept (id, by) values ($1, pg_current_xact_id()::text) returning by, pg_backend_pid() as process');
-const WAIT = named('wait', 'select pg_sleep($1::float8), pg_current_xact_id()::text as by');
-const COUNT = named('count_kept', 'select count(*)::int as count from kept where id = any($1)');
-const LOCK = named('lock_row', 'update rows set n = n + 1 where id = $1 returning n');
-const REFUSE = named('refuse', 'select refuse($1)');
+const KEEP = namedStatement(
+  'keep',
+  'insert into kept (id, by) values ($1, pg_current_xact_id()::text) returning by, pg_backend_pid() as process',
+);
+const WAIT = namedStatement('wait', 'select pg_sleep($1::float8), pg_current_xact_id()::text as by');
+const COUNT = namedStatement('count_kept', 'select count(*)::int as count from kept where id = any($1)');
+const LOCK = namedStatement('lock_row', 'update rows set n = n + 1 where id = $1 returning n');
+const REFUSE = namedStatement('refuse', 'select refuse($1)');
 
 const times = (count: number) => Array.from({ length: count }, (_, index) => index);
 const stamp = () => performance.now();
@@ -91,7 +94,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
     });
   });
 
-  it('do not suffer when one of them is refused, which is told what it is refused for', async () => {
+  it('succeed when one of them is rejected, which gets its own error', async () => {
     const ids = times(15).map((place) => `beside a refusal ${place}`);
     const outcomes = await Promise.all([
       ...ids.slice(0, 7).map((id) => keep('a', id)),
@@ -105,7 +108,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
     expect(await count(ids), 'each once').to.equal(15);
   });
 
-  it('use a single thing once, whoever else is in the group', async () => {
+  it('use a single-use value once, with any other calls in the group', async () => {
     const racers = times(48).map((place) => keep('a', place % 6 === 0 ? 'the single thing' : `racer ${place}`));
     const outcomes = await Promise.allSettled(racers);
     const ofSingle = outcomes.filter((_, place) => place % 6 === 0);
@@ -163,9 +166,9 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
     }
   });
 
-  it('that are not prepared tell what was done before their connection was lost', async () => {
-    const end = named('end_own', 'select pg_terminate_backend(pg_backend_pid()), $1::text as id');
-    const keepAnew = named('keep_anew', KEEP.text);
+  it('that are not prepared report the calls that were done before their connection was lost', async () => {
+    const end = namedStatement('end_own', 'select pg_terminate_backend(pg_backend_pid()), $1::text as id');
+    const keepAnew = namedStatement('keep_anew', KEEP.text);
     const outcomes = await sql.together([
       { statement: keepAnew, values: ['before the loss'] },
       { statement: end, values: ['x'] },
@@ -175,7 +178,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
     expect(await count(['before the loss', 'behind the loss'])).to.equal(1);
   });
 
-  it('all fail when their connection is lost, as what is not known to have happened', async () => {
+  it('all fail with an unknown result when their connection is lost', async () => {
     const { url } = database as TestDatabase;
     const waiting = [sql.queryTogether('lost', WAIT, [5]), ...times(3).map((place) => keep('lost', `lost ${place}`))].map((call) =>
       call.then(
@@ -189,7 +192,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
         where query like '%pg_sleep%' and state = 'active' and pid <> pg_backend_pid()`),
     );
     const outcomes = await Promise.all(waiting);
-    for (const outcome of outcomes) expect(outcome).to.be.instanceOf(StoreUnavailable);
+    for (const outcome of outcomes) expect(outcome).to.be.instanceOf(StoreUnavailableError);
     expect(await count(times(3).map((place) => `lost ${place}`))).to.equal(0);
     expect((await keep('lost', 'after the loss'))[0]).to.have.property('by');
   });

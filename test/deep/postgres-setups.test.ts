@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { placeOf } from '../../adapters/persistence/opening/database.ts';
+import { urlWithoutCredentials } from '../../adapters/persistence/opening/database.ts';
 import { addressOfServiceUser, databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { hasPgBouncer, PgBouncer } from '../support/pgbouncer.ts';
 import { startPostgres } from '../support/postgres-server.ts';
@@ -132,8 +132,8 @@ describe('a PostgreSQL user who may not create tables', () => {
         const ended = await migrate({ DATABASE_MIGRATION_URL: database.url, DATABASE_URL: served });
         expect(ended.code).to.equal(1);
         expect(ended.stderr)
-          .to.include(`DATABASE_MIGRATION_URL (${placeOf(database.url)})`)
-          .and.include(`DATABASE_URL (${placeOf(served)})`)
+          .to.include(`DATABASE_MIGRATION_URL (${urlWithoutCredentials(database.url)})`)
+          .and.include(`DATABASE_URL (${urlWithoutCredentials(served)})`)
           .and.match(/name (different databases|databases of different kinds)/);
       }
       const tables = await rawSql(database.url, (run) => run(`select tablename from pg_tables where schemaname = 'public'`));

@@ -114,7 +114,7 @@ describe('a standby that is promoted', () => {
     });
     after(() => world?.end());
 
-    it('is noticed within seconds by processes that live, which give nothing away from then on', async () => {
+    it('is noticed within seconds by running processes, which then issue nothing', async () => {
       for (const service of [world.one, world.other]) {
         await until(async () => (await historyOf(service)) === 'down');
         const json = {
@@ -150,7 +150,7 @@ describe('a standby that is promoted', () => {
       expect((started as Error).message).to.include('ACCEPT_REWIND=');
     });
 
-    it('is gone on with once it was fenced, by processes that were not started anew', async () => {
+    it('is used again after it was fenced, by processes that were not restarted', async () => {
       const { code, stderr } = await runCommand('commands/restore-fence', [], world.environment);
       expect(code, stderr).to.equal(0);
       for (const service of [world.one, world.other]) {
@@ -166,7 +166,7 @@ describe('a standby that is promoted', () => {
     let world: World;
     after(() => world?.end());
 
-    it('goes on by itself, and nothing that was answered is lost or given away once more', async () => {
+    it('continues without an operator, and no answered value is lost or issued again', async () => {
       world = await World.make({ synchronous_standby_names: '*' });
       const { one, other, primary, standby, address } = world;
       const tenant = await revocable(one, 'acme', 10);
@@ -256,7 +256,7 @@ describe('a dump of PostgreSQL that is restored in another cluster', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('is not served, neither where the former one was seen nor where nobody has seen it', async () => {
+  it('is not served, whether or not a process used the former database', async () => {
     const elsewhere = { DATABASE_URL: url, DATA_FOLDER: join(folder, 'elsewhere') };
     expect(await refusal(elsewhere))
       .to.include('not where it was')

@@ -4,11 +4,11 @@ import { CloudEvent } from 'cloudevents';
 import { RabbitConnection } from '../../adapters/dispatch/rabbitmq/connection.ts';
 import { RabbitEventBus, WAKE_EXCHANGE } from '../../adapters/dispatch/rabbitmq/event-bus.ts';
 import { EVENTS_EXCHANGE, RabbitEventPublisher } from '../../adapters/dispatch/rabbitmq/event-publisher.ts';
-import { RabbitWorkQueue, WORK } from '../../adapters/dispatch/rabbitmq/work-queue.ts';
+import { RabbitWorkQueue, WORK_QUEUE } from '../../adapters/dispatch/rabbitmq/work-queue.ts';
 import type { WakeUp } from '../../application/ports/event-bus.ts';
 import type { SessionNotice } from '../../application/ports/event-publisher.ts';
 import { Log, type LogFields } from '../../application/ports/log.ts';
-import type { Task } from '../../application/ports/work-queue.ts';
+import type { BackgroundTask } from '../../application/ports/work-queue.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { type CuttingProxy, cuttingProxy } from '../support/proxies.ts';
 import { type RabbitMq, startRabbitMq, until } from '../support/rabbitmq.ts';
@@ -33,7 +33,7 @@ const notice = (changes: Partial<SessionNotice> = {}): SessionNotice => ({
   at: AT,
   ...changes,
 });
-const ofKeys = (tenantId: string): Task => ({ type: 'key-chains', tenantId: tenantId as TenantId });
+const ofKeys = (tenantId: string): BackgroundTask => ({ type: 'key-chains', tenantId: tenantId as TenantId });
 
 class KeptLog extends Log {
   readonly lines: string[] = [];
@@ -132,7 +132,7 @@ describe('RabbitMQ', () => {
     return { messages, read, queue };
   };
 
-  it('tells subscribers of credentials that were revoked with their wallet', async () => {
+  it('notifies subscribers of credentials that were revoked with their wallet', async () => {
     const member = await joined();
     const [all, one, sessions] = [
       await subscribed('acme.#'),
@@ -181,7 +181,7 @@ describe('RabbitMQ', () => {
       for (const member of [one, two, three]) expect(told(member)).to.deep.equal([...all, ...others]);
     });
 
-    it('does not listen to rubbish, whoever sends it', async () => {
+    it('ignores invalid messages from any sender', async () => {
       const [one, two] = [await joined(), await joined()];
       const outsider = await channel();
       const send = (content: unknown, options: object = {}) =>
@@ -234,7 +234,7 @@ describe('RabbitMQ', () => {
       expect(other.heard, 'once, instead of all of it').to.deep.equal([clearing, missed]);
     });
 
-    it('keeps little while the broker does not read, and goes on when it does', async () => {
+    it('buffers little while the broker does not read, and continues when it does', async () => {
       const [one, two] = [await joined(), await joined()];
       await rabbit.block();
       try {
@@ -259,7 +259,7 @@ describe('RabbitMQ', () => {
       expect(two.heard.length).to.be.lessThan(40_000);
     });
 
-    it('is there again after somebody deleted its exchange', async () => {
+    it('is restored after its exchange was deleted', async () => {
       const [one, two] = [await joined(), await joined()];
       const outsider = await channel();
       await outsider.deleteExchange(WAKE_EXCHANGE);
@@ -277,7 +277,7 @@ describe('RabbitMQ', () => {
   });
 
   describe('for subscribers', () => {
-    it('has trust lists that somebody has to look at', async () => {
+    it('has trust lists that need a review', async () => {
       const { publisher } = await joined();
       const lists = await subscribed('acme.trust-list.#');
       const held = {
@@ -285,7 +285,7 @@ describe('RabbitMQ', () => {
         ...{ signer: 'fingerprint', key: 'untrusted_signer MIIB', at: AT },
       };
       await lists.read();
-      expect(await publisher.tellHeldList(held)).to.equal(true);
+      expect(await publisher.publishHeldList(held)).to.equal(true);
       await until('it arrives', () => lists.messages.length === 1);
       const [message] = lists.messages as [ConsumeMessage];
       const event = JSON.parse(message.content.toString());
@@ -350,7 +350,7 @@ describe('RabbitMQ', () => {
       expect(await publisher.publish([notice({ version: 5 })])).to.equal(1);
     });
 
-    it('does not say that something was taken when nobody can know', async () => {
+    it('does not report a task as accepted when that is unknown', async () => {
       const proxy = await cuttable();
       const { publisher, connection } = await joined(proxy.url);
       const sending = publisher.publish(Array.from({ length: 500 }, (_, version) => notice({ version })));
@@ -368,13 +368,13 @@ describe('RabbitMQ', () => {
 
   describe('as work queue', () => {
     /** Takes tasks until the test is over. */
-    const working = async (work: (task: Task, name: number) => Promise<void>, count: number) => {
+    const working = async (work: (task: BackgroundTask, name: number) => Promise<void>, count: number) => {
       const all = await Promise.all(Array.from({ length: count }, () => joined()));
       for (const [name, { work: queue }] of all.entries()) queue.serve((task) => work(task, name));
       return all;
     };
 
-    it('gives each task to one process, one at a time', async () => {
+    it('passes each task to one process, one at a time', async () => {
       const done: string[] = [];
       const byName = new Map<number, number>();
       let most = 0;
@@ -396,15 +396,15 @@ describe('RabbitMQ', () => {
     });
 
     it('carries what a list needs, and takes nothing that is no task', async () => {
-      const seen: Task[] = [];
+      const seen: BackgroundTask[] = [];
       const [one] = await working(async (task) => {
         seen.push(task);
       }, 1);
       const outsider = await channel();
       for (const text of ['', '{', '[]', '{"type":"format-disk"}', '{"type":"key-chains"}'])
-        outsider.publish(WORK, WORK, Buffer.from(text));
+        outsider.publish(WORK_QUEUE, WORK_QUEUE, Buffer.from(text));
       await outsider.waitForConfirms();
-      const task: Task = { type: 'trust-list', tenantId: acme, id: 'one', nextUpdate: AT };
+      const task: BackgroundTask = { type: 'trust-list', tenantId: acme, id: 'one', nextUpdate: AT };
       expect(await one?.work.offer(task)).to.equal(true);
       await until('it is there', () => seen.length > 0);
       expect(seen).to.deep.equal([task]);
@@ -425,7 +425,7 @@ describe('RabbitMQ', () => {
       await until('the queue is empty', async () => /\s0$/m.test(await depth()));
     });
 
-    it('gives a task to another process when the one that had it is gone', async () => {
+    it('passes a task to another process when its process has ended', async () => {
       const proxy = await cuttable();
       const first = await joined(proxy.url);
       let begun = false;
@@ -444,7 +444,7 @@ describe('RabbitMQ', () => {
       await until('another did it', () => done);
     });
 
-    it('leaves a task to the one who offers it while the broker is away, or takes nothing', async () => {
+    it('leaves a task to its offering process while the broker is away or accepts nothing', async () => {
       const proxy = await cuttable();
       const one = await joined(proxy.url);
       proxy.cut();
@@ -469,8 +469,8 @@ describe('RabbitMQ', () => {
 
     it('costs wake-ups and events nothing when its queue cannot be used', async () => {
       const outsider = await channel();
-      await outsider.deleteQueue(WORK);
-      await outsider.assertQueue(WORK, { durable: true });
+      await outsider.deleteQueue(WORK_QUEUE);
+      await outsider.assertQueue(WORK_QUEUE, { durable: true });
       try {
         const [one, two] = [await joined(), await joined()];
         expect(one.log.has(/^error: the work queue cannot be used.*has to be deleted/)).to.equal(true);
@@ -480,7 +480,7 @@ describe('RabbitMQ', () => {
         one.bus.publish(ofSession(1));
         await until('a wake-up', () => two.heard.length > 0);
       } finally {
-        await outsider.deleteQueue(WORK);
+        await outsider.deleteQueue(WORK_QUEUE);
       }
     });
 
@@ -505,7 +505,7 @@ describe('RabbitMQ', () => {
       expect(missing).to.equal('AMQP_CA: /nowhere/ca.pem cannot be read');
     });
 
-    it('says what is wrong with its address, without the password', async () => {
+    it('reports a fault of its address, without the password', async () => {
       const { host } = new URL(rabbit.url);
       await wait(await begin(`amqp://guest:s3cret@${host}/`), /the user is not let in/);
       await wait(await begin(`amqp://guest:guest@${host}/nothing`), /there is no such virtual host/);

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { sqliteDriver } from '../../adapters/persistence/drivers.ts';
-import { StoreUnavailable } from '../../application/ports/store.ts';
+import { StoreUnavailableError } from '../../application/ports/store.ts';
 import { PresentationVerifier } from '../../application/verification/presentation-verifier.ts';
 import { freePort } from '../demo/process.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
@@ -62,7 +62,7 @@ describe('probes', () => {
     for (const path of ['/health/live', '/health/ready']) expect((await service.call('HEAD', path)).status, path).to.equal(200);
   });
 
-  it('say that nothing is ready where nothing can be signed, and are ready while one key provider answers', async () => {
+  it('report that the service is not ready when it cannot sign, and ready while one key provider answers', async () => {
     const address = `http://127.0.0.1:${await freePort(createServer)}`;
     const house = {
       type: 'vault',
@@ -118,7 +118,7 @@ for (const kind of databases()) {
     const statusOf = async (path: string) => (await shop.service.call('GET', path)).status;
     const probes = async () => [await statusOf('/health/live'), await statusOf('/health/ready'), await statusOf('/health')];
 
-    it('is not ready, reads on, tells writers when to try again, and is ready when it is over', async () => {
+    it('is not ready, still reads, returns Retry-After to writers, and is ready afterwards', async () => {
       expect(await probes()).to.deep.equal([200, 200, 200]);
       await lockable.lock();
       await setTimeout(COUNTS_MS);
@@ -164,7 +164,7 @@ describe('A presentation that is judged while the database goes away', () => {
     // A process that has seen nothing of it judges what is stored, and nothing comes after that.
     const service = await startTestService(settings);
     const verify = sinon.stub(PresentationVerifier.prototype, 'verify');
-    verify.rejects(new StoreUnavailable('the database takes too long'));
+    verify.rejects(new StoreUnavailableError('the database takes too long'));
     try {
       const first = await present(service, asked, held);
       expect([first.status, first.body.error], first.text).to.deep.equal([503, 'temporarily_unavailable']);
@@ -178,7 +178,7 @@ describe('A presentation that is judged while the database goes away', () => {
   });
 });
 
-describe('A statement that PostgreSQL gives up', () => {
+describe('A statement that PostgreSQL cancels', () => {
   it('makes the answer "try again", and no failure', async function () {
     const database = await databases()[1]?.open();
     if (database === undefined) return this.skip();

@@ -21,7 +21,7 @@ type Heard = {
   readonly headers: IncomingHttpHeaders;
 };
 
-describe('Redirects of what is fetched', () => {
+describe('Redirects of fetches', () => {
   const GET = { tenantId: 'acme', method: 'GET', timeoutMs: 2_000, maxBytes: 1_024 } as const;
   const FOLLOWING = { ...GET, followsRedirects: true } as const;
 
@@ -94,7 +94,7 @@ describe('Redirects of what is fetched', () => {
     });
   }
 
-  it('are followed three times and no more', async () => {
+  it('are followed at most three times', async () => {
     moves('/one', '/list');
     moves('/two', '/one');
     moves('/three', '/two');
@@ -105,7 +105,7 @@ describe('Redirects of what is fetched', () => {
     expect(heard).to.have.length(4);
   });
 
-  it('end where they began: nobody is asked twice', async () => {
+  it('end at the first server and are not repeated', async () => {
     moves('/self', '/self#again');
     moves('/there', '/back');
     moves('/back', at('/there'));
@@ -114,14 +114,14 @@ describe('Redirects of what is fetched', () => {
     expect(heard.map(({ path }) => path)).to.deep.equal(['/self', '/there', '/back']);
   });
 
-  it('are not followed by who does not say so, nor with what was posted', async () => {
+  it('are not followed unless the caller allows it, and never for a POST request', async () => {
     moves('/moved', '/list');
     expect(await outcome(client('127.0.0.1/32'), at('/moved'), { followsRedirects: false })).to.equal('redirected');
     expect(await outcome(client('127.0.0.1/32'), at('/moved'), { method: 'POST', body: '{}' })).to.equal('redirected');
     expect(heard).to.have.length(2);
   });
 
-  it('lead nowhere with another status, without an address, or with one that is none', async () => {
+  it('are not followed with another status, without an address, or with an invalid one', async () => {
     moves('/choices', '/list', 300);
     moves('/proxy', '/list', 305);
     moves('/lost', undefined);
@@ -151,14 +151,14 @@ describe('Redirects of what is fetched', () => {
     expect(heard.filter(({ path }) => path === '/secret' || path === '/list')).to.deep.equal([]);
   });
 
-  it('lead where the tenant may call, and nobody else', async () => {
+  it('are followed only to addresses that the tenant may call', async () => {
     moves('/inside', `http://127.0.0.2:${inside}/secret`);
     const made = client('127.0.0.1/32', 'acme=127.0.0.2/32');
     expect(await outcome(made, at('/inside'))).to.equal('secret');
     expect(await outcome(made, at('/inside'), { tenantId: 'globex' })).to.equal('refused_address');
   });
 
-  it('take nothing along but what is accepted', async () => {
+  it('forward only the accepted media types', async () => {
     moves('/moved', at('/list', 'moved.example'));
     const headers = { accept: 'text/plain', authorization: 'Bearer secret', cookie: 'a=b', 'x-key': 'k' };
     expect(await outcome(client('127.0.0.1/32'), at('/moved'), { headers })).to.equal('the list');
@@ -188,7 +188,7 @@ describe('Redirects of what is fetched', () => {
     expect(await outcome(client('127.0.0.1/32'), at('/endless'), { maxBytes: 4 })).to.equal('too_large');
   });
 
-  it('give their places back: many of one tenant end, and the next call goes through', async () => {
+  it('release their slots: many of one tenant end, and the next call succeeds', async () => {
     moves('/many', '/list');
     moves('/circle', '/circle');
     const made = client('127.0.0.1/32');
@@ -214,7 +214,7 @@ describe('Redirects of what is fetched', () => {
     expect(heard.filter(({ path }) => path === '/list')).to.deep.equal([]);
   });
 
-  it('tell nobody by their words where they lead', async () => {
+  it('do not reveal their targets in messages', async () => {
     moves('/token', '/token?key=secret');
     moves('/token?key=secret', `http://127.0.0.2:${inside}/path?key=secret`);
     const error = await client('127.0.0.1/32')
@@ -276,7 +276,7 @@ describe('Calls of several tenants', () => {
   }
   const many = (count: number, tenantId: string, path: string) => Array.from({ length: count }, () => outcome(tenantId, path));
 
-  it('wait for nobody else when the path of one hangs at the origin of all', async () => {
+  it('do not wait for each other when one path of their origin hangs', async () => {
     const hanging = many(200, 'noisy', '/silent');
     await pause(100);
     const start = performance.now();
@@ -298,7 +298,7 @@ describe('Calls of several tenants', () => {
     await Promise.all(noisy);
   });
 
-  it('leave no connection behind that somebody still sends to', async () => {
+  it('leave no open connection that still receives data', async () => {
     expect(await outcome('acme', '/moved')).to.equal('redirected');
     expect(await outcome('acme', '/failed')).to.equal(500);
     expect(await outcome('acme', '/endless')).to.equal('too_large');
@@ -326,7 +326,7 @@ describe('Calls of several tenants', () => {
 });
 
 describe('CallQueue', () => {
-  const open = () => new CallQueue({ slots: 4, slotsOfParty: 3, waitingOfParty: 2, waiting: 3 });
+  const open = () => new CallQueue({ slots: 4, slotsPerKey: 3, waitingPerKey: 2, waiting: 3 });
   const call = () => new AbortController();
 
   it('admits the party that holds the fewest slots', async () => {

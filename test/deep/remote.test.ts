@@ -121,7 +121,7 @@ describe('GuardedHttpClient', () => {
       expect(await faultOf(local, url('/exact'), { maxBytes: 1023 })).to.equal('too_large');
     });
 
-    it('says so when nobody answers', async () => {
+    it('reports that no server answers', async () => {
       expect(await faultOf(local, url('/broken'))).to.equal('unreachable');
       expect(await faultOf(local, 'http://127.0.0.1:1/')).to.equal('unreachable');
     });
@@ -155,7 +155,7 @@ describe('GuardedHttpClient', () => {
     };
     const origins = (count: number) => Array.from({ length: count }, (_, index) => `http://n${index}.example:${port}`);
 
-    it('gives them their share and no more, so that others call as before', async () => {
+    it('limits them to their share, so that others call as before', async () => {
       const crowded = many();
       const silent = origins(1_200).map((origin) => faultOf(crowded, `${origin}/silent`, { timeoutMs: 2_000 }));
       await new Promise((resolve) => setTimeout(resolve, 500));
@@ -239,7 +239,7 @@ describe('GuardedHttpClient', () => {
       expect(await faultOf(closed, 'http://93.184.215.14/')).to.equal('refused_address');
     });
 
-    it('refuses other schemes and what is no address', async () => {
+    it('rejects other schemes and invalid addresses', async () => {
       for (const url of ['file:///etc/passwd', 'ftp://host.example/', 'data:,x', 'nonsense', '']) {
         expect(await faultOf(client([]), url), url).to.equal('refused_address');
       }
@@ -250,7 +250,7 @@ describe('GuardedHttpClient', () => {
     });
   });
 
-  it('finishes what is under way when it is closed, and begins nothing more', async () => {
+  it('finishes running calls when it is closed, and starts no more', async () => {
     const closing = client(['127.0.0.1/32']);
     const underWay = faultOf(closing, `http://127.0.0.1:${port}/exact`);
     await closing.close();
@@ -272,7 +272,7 @@ describe('GuardedHttpClient', () => {
     expect(await faultOf(both, `http://backend.example:${port}/exact`)).to.equal(200);
   });
 
-  it('lets a listed host lead anywhere, and only on the listed port', async () => {
+  it('allows a listed host at any address, and only on the listed port', async () => {
     const names = {
       'backend.example': ['127.0.0.1'],
       'a.inner.example': ['127.0.0.1'],
@@ -329,8 +329,8 @@ describe('GuardedHttpClient', () => {
   });
 });
 
-describe('GuardedHttpClient, asked for what is signed', () => {
-  it('calls no inner address without TLS, whatever name leads there', async () => {
+describe('GuardedHttpClient for signed content', () => {
+  it('calls no internal address without TLS, for any name', async () => {
     const resolve = async () => [{ address: '127.0.0.1', family: 4 }];
     const client = new GuardedHttpClient({ allow: [], resolve });
     try {
@@ -345,7 +345,7 @@ describe('GuardedHttpClient, asked for what is signed', () => {
 
 describe('AddressGuard', () => {
   it('takes global unicast addresses for public, also translated ones', () => {
-    const guard = new AddressGuard([]).of('acme');
+    const guard = new AddressGuard([]).forTenant('acme');
     for (const address of ['93.184.215.14', '2606:2800:21f:cb07::1', '::ffff:8.8.8.8', '64:ff9b::808:808']) {
       expect(guard.isPublic(address), address).to.equal(true);
     }
@@ -353,7 +353,7 @@ describe('AddressGuard', () => {
   });
 
   it('reads hosts, networks and addresses, with and without port', () => {
-    const guard = new AddressGuard(['Backend.Example', '10.0.0.0/8', '192.168.0.1:8080', '[fd00::1]:443', '::1']).of('acme');
+    const guard = new AddressGuard(['Backend.Example', '10.0.0.0/8', '192.168.0.1:8080', '[fd00::1]:443', '::1']).forTenant('acme');
     expect(guard.isListedHost('backend.example', 1)).to.equal(true);
     expect(guard.isListedHost('xbackend.example', 1)).to.equal(false);
     expect(guard.isListedAddress('10.200.0.1', 1)).to.equal(true);
@@ -366,9 +366,9 @@ describe('AddressGuard', () => {
     expect(guard.isListedAddress('::1', 80)).to.equal(true);
   });
 
-  it('lets what is signed come without TLS, from public addresses and the port of http alone', () => {
+  it('fetches signed content without TLS only from public addresses and port 80', () => {
     const all = new AddressGuard([]);
-    const [signed, plain] = [all.of('acme', true), all.of('acme')];
+    const [signed, plain] = [all.forTenant('acme', true), all.forTenant('acme')];
     const target = { host: 'ca.example', port: 80, protocol: 'http:' };
     expect(signed.permits(target, '93.184.215.14')).to.equal(true);
     expect(plain.permits(target, '93.184.215.14')).to.equal(false);
@@ -392,8 +392,8 @@ describe('AddressGuard', () => {
   });
 
   describe('without a name server', () => {
-    const guard = new AddressGuard(['backend.internal', '*.cluster.example:8080', '10.1.0.0/16', '[::1]:9000']).of('acme');
-    const bare = new AddressGuard(['backend.internal']).of('acme');
+    const guard = new AddressGuard(['backend.internal', '*.cluster.example:8080', '10.1.0.0/16', '[::1]:9000']).forTenant('acme');
+    const bare = new AddressGuard(['backend.internal']).forTenant('acme');
     const certain = [
       'https://127.0.0.1/claims',
       'https://10.0.0.1/claims',
@@ -422,7 +422,7 @@ describe('AddressGuard', () => {
       for (const url of certain) expect(guard.refuses(url), url).to.equal(true);
     });
 
-    it('leaves open what is public, listed, or known only when its name is looked up', () => {
+    it('accepts public and listed addresses, and names that need a lookup', () => {
       for (const url of open) expect(guard.refuses(url), url).to.equal(false);
     });
 

@@ -115,7 +115,7 @@ for (const kind of databases()) {
       await service.close();
     });
 
-    it('seals a key anew whose key chain was changed before', async function () {
+    it('reseals a key whose key chain was changed before', async function () {
       const OTHER = 'the secret that comes after the present one 01';
       const other = await kind.open();
       if (other === undefined) return this.skip();
@@ -157,7 +157,7 @@ for (const kind of databases()) {
       }
     });
 
-    it('lets the service, its keys and its audit log go on without the former secret', async () => {
+    it('keeps the service, its keys and its audit log working without the former secret', async () => {
       service = await start(PRESENT);
       expect(await issued()).to.equal(200);
       const session = await service.call('GET', `/session/${shop.ids.verification}`, {
@@ -186,7 +186,7 @@ for (const kind of databases()) {
 }
 
 describe('a former master secret', () => {
-  it('knows the transaction codes of offers that were made under it', async () => {
+  it('verifies the transaction codes of offers that were created under it', async () => {
     const database = await databases()[0]?.open();
     if (database === undefined) throw new Error('SQLite is always there');
     const start = (MASTER_SECRET: string) => startTestService({ DATABASE_URL: database.url, MASTER_SECRET });
@@ -211,7 +211,7 @@ describe('a former master secret', () => {
     await database.drop();
   });
 
-  it('signs no tokens: who found it cannot make one that counts', async () => {
+  it('signs no tokens: an attacker with the secret cannot issue a valid one', async () => {
     const former = await startTestService({ MASTER_SECRET: FORMER });
     const token = await former.rootToken();
     await former.close();
@@ -251,7 +251,7 @@ function forge(url: string, mac: (text: string) => string): Promise<void> {
 }
 
 for (const kind of databases()) {
-  describe(`a former secret that somebody still has on ${kind.name}`, () => {
+  describe(`a former secret that a process still uses on ${kind.name}`, () => {
     let database: TestDatabase;
     beforeEach(async function () {
       const opened = await kind.open();

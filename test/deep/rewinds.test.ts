@@ -190,7 +190,7 @@ for (const kind of databases()) {
       expect(await world.refusal({ ACCEPT_REWIND: '1.1' }), 'of another rewind').to.equal(message);
     });
 
-    it('is not served either where nobody saw it, when the audit log is held against what was kept', async () => {
+    it('is not served without a witness either, when the audit log is compared with a stored anchor', async () => {
       const elsewhere = { DATA_FOLDER: join(world.folder, 'elsewhere') };
       const witness = kind.name === 'sqlite' ? `${world.database.url.slice('sqlite:'.length)}-witness` : undefined;
       if (witness !== undefined) renameSync(witness, `${witness}-away`);
@@ -217,7 +217,7 @@ for (const kind of databases()) {
       expect((await world.fence()).code, 'again').to.equal(3);
     });
 
-    it('gives away nothing once more from then on', async () => {
+    it('issues nothing a second time afterwards', async () => {
       const service = await world.start();
       try {
         const later: Entry[] = [];
@@ -262,7 +262,7 @@ for (const kind of databases()) {
       }
     });
 
-    it('is served when an operator says so, but another time not by the same word', async () => {
+    it('is served when an operator accepts it, and the same setting does not accept another rewind', async () => {
       await world.restore(backup);
       const message = await world.refusal();
       const ACCEPT_REWIND = positionIn(message);
@@ -275,7 +275,7 @@ for (const kind of databases()) {
       expect(await world.refusal({ ACCEPT_REWIND })).to.match(REFUSED);
     });
 
-    it('is fenced at any time by who insists on it', async () => {
+    it('is fenced at any time with --force', async () => {
       await world.fence();
       expect((await world.fence('--force')).code).to.equal(0);
       expect(await world.refusal()).to.equal('');
@@ -319,7 +319,7 @@ describe('a file of SQLite', () => {
     expect(await world.refusal()).to.match(REFUSED);
   });
 
-  it('that is a new one in the place of another is a beginning only by the word of an operator', async () => {
+  it('that is new and replaces another one is accepted only by an operator', async () => {
     await (await world.start()).close();
     const file = world.database.url.slice('sqlite:'.length);
     rmSync(file);
@@ -329,7 +329,7 @@ describe('a file of SQLite', () => {
     expect(await world.refusal()).to.equal('');
   });
 
-  it('that moves with what is beside it goes on', async () => {
+  it('that moves with its witness continues', async () => {
     const service = await world.start();
     const tenant = await revocable(service, 'acme', 1);
     await service.close();
@@ -473,7 +473,7 @@ for (const kind of databases()) {
       }
     });
 
-    it('is served without a record by the word of an operator', async () => {
+    it('is served without a record when an operator accepts it', async () => {
       rmSync(witness());
       const [term] = await rawSql(world.database.url, (run) => run('select number, counter from service_terms'));
       const ACCEPT_REWIND = `${term?.['number']}.${term?.['counter']}`;

@@ -90,7 +90,7 @@ describe('A service with a small heap', () => {
     return Math.round(Number(kibibytes) / 1024);
   };
 
-  it(`of ${HEAP_MEBIBYTES} MB goes on under all that its limits let in at once`, async () => {
+  it(`of ${HEAP_MEBIBYTES} MB survives the largest load that its limits admit at once`, async () => {
     const root = await tokenOf(ROOT.clientId, ROOT.secret);
     const tokens: string[] = [];
     let configured = 0;

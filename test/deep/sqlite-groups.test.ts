@@ -4,20 +4,20 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { openDatabase } from '../../adapters/persistence/opening/database.ts';
-import type { Database } from '../../adapters/persistence/opening/opened.ts';
+import type { Database } from '../../adapters/persistence/opening/open-driver.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { type SqliteRun, type SqliteSql, sqliteSql } from '../../adapters/persistence/sqlite/sql.ts';
-import { named } from '../../adapters/persistence/statement.ts';
-import { StoreUnavailable } from '../../application/ports/store.ts';
+import { namedStatement } from '../../adapters/persistence/statement.ts';
+import { StoreUnavailableError } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { addTenant } from '../contract/store/builders.ts';
 import { databases, openRaw, rawSql, type TestDatabase } from '../support/databases.ts';
 import type { GroupAssignment } from '../support/group-child.ts';
 import { transactionsIn } from '../support/write-ahead-log.ts';
 
-const PUT = named('put_note', 'insert into notes (id, text) values ($1, $2)');
-const COUNT = named('count_notes', 'select count(*) as all_of_them from notes');
-const DANGLE = named('dangle', 'insert into replies (note) values ($1)');
+const PUT = namedStatement('put_note', 'insert into notes (id, text) values ($1, $2)');
+const COUNT = namedStatement('count_notes', 'select count(*) as all_of_them from notes');
+const DANGLE = namedStatement('dangle', 'insert into replies (note) values ($1)');
 
 /** How callers whose changes come at the same time share transactions, and what they do not share. */
 describe('Changes that are written together on sqlite', () => {
@@ -58,7 +58,7 @@ describe('Changes that are written together on sqlite', () => {
     expect(transactions() - before).to.equal(6);
   });
 
-  it('go on in the next turn when they are too many or too long for one', async () => {
+  it('continue in the next turn when they are too many or too long for one', async () => {
     const before = transactions();
     await many(200, (index) => put(String(index)));
     expect(transactions() - before).to.equal(4);
@@ -129,7 +129,7 @@ describe('Changes that are written together on sqlite', () => {
       native.pragma('busy_timeout = 50');
       await beside.run('begin immediate');
       const settled = await many(10, (index) => put(String(index)));
-      for (const result of settled) expect(result.status === 'rejected' && result.reason).to.be.instanceOf(StoreUnavailable);
+      for (const result of settled) expect(result.status === 'rejected' && result.reason).to.be.instanceOf(StoreUnavailableError);
       await beside.run('rollback');
       await put('after');
       expect(await stored()).to.deep.equal(['after']);
@@ -161,14 +161,14 @@ describe('Changes that are written together on sqlite', () => {
     expect(await stored()).to.deep.equal(['outside']);
   });
 
-  it('hold up nobody who reads inside of a transaction: it is refused, however often', async () => {
+  it('reject a read inside of a transaction every time, and delay no other call', async () => {
     const group = put('waits');
     const refused = await sql.exclusively(() => many(150, () => sql.single((run) => run.all(COUNT))));
     expect(outcomesOf(refused)).to.deep.equal(Array.from({ length: 150 }, () => 'rejected'));
     await group;
   });
 
-  it('get their turn although somebody reads without end', async () => {
+  it('get their turn during endless reads', async () => {
     let isWritten = false;
     const writing = put('beside').then(() => {
       isWritten = true;

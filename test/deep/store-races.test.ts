@@ -99,11 +99,11 @@ for (const kind of databases()) {
       }
     });
 
-    it('give 200 callers 200 counters', async () => {
+    it('allocate 200 counters to 200 callers', async () => {
       const tenantId = await addTenant(store);
       const list = await addList(store, tenantId, { capacity: 200 });
       const steps = stepsOf(store, tenantId);
-      const counters = await Promise.all(Array.from({ length: 210 }, () => steps.takeStatusRun(list, 1)));
+      const counters = await Promise.all(Array.from({ length: 210 }, () => steps.allocateStatusRun(list, 1)));
       expect(new Set(counters.filter((counter) => counter !== undefined)).size).to.equal(200);
       expect(counters.filter((counter) => counter === undefined)).to.have.length(10);
     });
@@ -168,7 +168,7 @@ for (const kind of databases()) {
       expect(again.filter(({ done }) => done)).to.have.length(49);
     });
 
-    it('of wallets that fetch change the session once, and all see it fetched', async () => {
+    it('of fetching wallets change the session once, and all see it fetched', async () => {
       const tenantId = await addTenant(store);
       const { session } = await openOffer(store, tenantId);
       const steps = stepsOf(store, tenantId);

@@ -36,7 +36,7 @@ for (const kind of databases()) {
       service.call(method, path, { token: root, ...(json !== undefined && { json }) });
     const remove = () => obtain(service.service.container, RemoveEndedTenants).execute(new Date(), 100);
 
-    it('serves nobody from then on, before it is removed', async () => {
+    it('serves no requests after its end, before it is removed', async () => {
       const { token, clientId } = await createTenant(service, 'trial');
       const rotated = await service.call('POST', `/client/${clientId}/rotate-secret?graceSeconds=300`, {
         token,
@@ -90,7 +90,7 @@ for (const kind of databases()) {
       }
     });
 
-    it('does not come back, whatever is written to it before it is removed', async () => {
+    it('is not restored by a write before its removal', async () => {
       const endsAt = inMs(ENDS_IN_MS);
       await call('POST', '/tenant', { id: 'trial', name: 'Trial', endsAt });
       await until(endsAt);

@@ -155,7 +155,7 @@ describe('npm run wallet', () => {
       expect(stderr.trimEnd()).to.match(sentence).and.not.include('\n');
     });
 
-  it('asks nobody where there is no terminal', async () => {
+  it('does not prompt without a terminal', async () => {
     const { session: id, uri } = await ask();
     const { code, stderr } = await wallet(uri);
     expect([code, stderr]).to.deep.equal([2, 'there is no terminal to ask on: agree by --yes\n']);
@@ -175,7 +175,7 @@ describe('npm run wallet', () => {
     expect([other.code, other.stderr]).to.deep.equal([2, `${file} holds no cards of this wallet\n`]);
   });
 
-  it('has no card for what is asked', async () => {
+  it('has no card for the query', async () => {
     const file = join(folder, 'none.json');
     const none = await run(process.execPath, [WALLET, (await ask()).uri, '--yes', '--cards', file]);
     expect(none.code).to.equal(1);

@@ -9,7 +9,7 @@ import { WalletProvider } from '../support/wallet-provider.ts';
 
 const display = [{ name: 'Issuer', locale: 'en' }];
 
-describe('A status list that is made to do harm', () => {
+describe('A malicious status list', () => {
   let service: TestService;
   let provider: WalletProvider;
   let server: Server;
@@ -114,7 +114,7 @@ describe('A status list that is made to do harm', () => {
     expect([code, took < 9_000]).to.deep.equal([400, true]);
   });
 
-  it('of another address, or of somebody else, says nothing', async () => {
+  it('of another address or another issuer is ignored', async () => {
     const good = deflateSync(Buffer.alloc(100)).toString('base64url');
     const uri = `${address}/mine`;
     answer = send(token(good, `${address}/other`));

@@ -58,7 +58,7 @@ describe('several workers', () => {
     }
   });
 
-  it('tell a stream of what another worker did', async () => {
+  it('notify a stream of a change by another worker', async () => {
     const { uri, session } = await offer();
     const streams = await times(2, () => openStream(`${service.address}/session/${session}/events?token=${token}`));
     for (const stream of streams) expect((await stream.next())?.data.status).to.equal('active');
@@ -72,7 +72,7 @@ describe('several workers', () => {
     for (const pid of service.workers) expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')).to.include(NODE_OPTION);
   });
 
-  it('write whole lines, also when nobody reads them for a while', async () => {
+  it('write whole lines, also when they are not read for a while', async () => {
     const before = service.lines.filter(({ msg }) => msg === 'request').length;
     service.process.stdout?.pause();
     const agent = new Agent({ keepAlive: true, maxSockets: 8 });
@@ -162,7 +162,7 @@ describe('several workers that are stopped', () => {
       waiting.end();
     });
 
-  it('cut no request, on connections that are kept, new, or have just been made', async () => {
+  it('interrupt no request, on kept, new or just opened connections', async () => {
     let signalled = Number.POSITIVE_INFINITY;
     const cut: string[] = [];
     let answered = 0;
@@ -210,7 +210,7 @@ describe('several workers that are stopped', () => {
     expect(service.lines.filter(({ msg }) => msg === 'stopped')).to.have.length(3);
   });
 
-  it('say who of them drains, stops and has stopped', async () => {
+  it('log which worker drains, stops and has stopped', async () => {
     await service.stop();
     const environment = { DATABASE_URL: database?.url ?? '', DRAIN_SECONDS: '1' };
     const draining = await WorkerService.start(environment);
@@ -236,7 +236,7 @@ describe('several workers that are stopped', () => {
     expect(service.workers.filter(isRunning)).to.deep.equal([]);
   });
 
-  it('do not wait for connections that nobody uses, and end when their supervisor is gone', async () => {
+  it('do not wait for idle connections, and end when their supervisor has ended', async () => {
     const agent = new Agent({ keepAlive: true });
     await times(6, () => callsTo(service.address, agent).call('GET', '/'));
     const began = performance.now();
@@ -306,7 +306,7 @@ describe('a start of several workers', () => {
     expect([code, says]).to.deep.equal([1, `Vidimus could not start: port ${taken} is taken; set PORT to another one`]);
   });
 
-  it('says that secrets which it has just made are not those of the database, with workers and without', async () => {
+  it('reports that its newly generated secrets are not those of the database, with and without workers', async () => {
     const DATABASE_URL = database?.url ?? '';
     expect(await (await WorkerService.start({ DATABASE_URL })).stop()).to.equal(0);
     const none = { MASTER_SECRET: '', AUTH_CLIENT_ID: '', AUTH_CLIENT_SECRET: '' };

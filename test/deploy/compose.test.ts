@@ -87,7 +87,7 @@ describe('The compose file', () => {
     expect(image).to.match(/mkdir \/data && chown 1000:0 \/data && chmod 770 \/data/);
   });
 
-  it('has the processes believe the proxy alone who calls: others reach them from the machine itself', () => {
+  it('makes the processes trust only the proxy for client addresses: others reach them from the machine itself', () => {
     const addressOf = (name: string) =>
       (compose.services[name]?.networks as { front?: { ipv4_address?: string } } | undefined)?.front?.ipv4_address;
     const proxy = addressOf('nginx');
@@ -96,7 +96,7 @@ describe('The compose file', () => {
     expect(new Set(['nginx', 'vidimus-1', 'vidimus-2'].map(addressOf)).size).to.equal(3);
   });
 
-  it('waits for what is healthy, and everything says whether it is', () => {
+  it('waits for healthy containers, and every container has a health check', () => {
     for (const [name, { healthcheck, depends_on: before = {} }] of services) {
       expect(healthcheck?.test, name).to.be.an('array');
       for (const { condition } of Object.values(before)) expect(condition, name).to.equal('service_healthy');
@@ -104,7 +104,7 @@ describe('The compose file', () => {
     for (const name of ['vidimus-1', 'vidimus-2']) expect(compose.services[name]?.healthcheck?.test.join(' ')).to.include('/health/ready');
   });
 
-  it('opens the proxy alone to others, and keeps what it has behind it on a network of its own', () => {
+  it('publishes only the proxy, and keeps the other containers on a separate network', () => {
     expect(services.filter(([, { ports }]) => ports !== undefined).map(([name]) => name)).to.deep.equal(['nginx']);
     expect(compose.networks['back']?.internal).to.equal(true);
     for (const name of ['postgres', 'rabbitmq', 'openbao']) expect(compose.services[name]?.networks, name).to.deep.equal(['back']);
@@ -132,7 +132,7 @@ describe('The compose file', () => {
     }
   });
 
-  it('has settings that are settings, and with the secrets that are made they are valid and safe', () => {
+  it('has only known settings, which are valid and safe with the generated secrets', () => {
     makeSecrets();
     const environment = compose.services['vidimus-1']?.environment ?? {};
     for (const name of Object.keys(environment)) expect(isSetting(name), name).to.equal(true);

@@ -104,7 +104,7 @@ describe('The chart', function () {
     }
   });
 
-  it('takes what docs/installing.md gives it', () => {
+  it('accepts the values of docs/installing.md', () => {
     const page = readFileSync(new URL('../../docs/installing.md', import.meta.url), 'utf8');
     const commands = [...page.replaceAll(/ \\\n */g, ' ').matchAll(/^helm (?:install|upgrade) (vidimus .*)$/gm)];
     expect(commands).to.have.length(2);
@@ -168,7 +168,7 @@ describe('The chart', function () {
     expect(token).to.equal(false);
   });
 
-  it('lets the service call names, https and private networks, and no port anywhere else', () => {
+  it('allows the service DNS, https and private networks, and no other port', () => {
     const [policy] = manifests().filter(({ kind }) => kind === 'NetworkPolicy');
     const egress = policy?.spec['egress'] as Egress[];
     for (const { to = [], ports } of egress) {
@@ -184,7 +184,7 @@ describe('The chart', function () {
     expect(securityContext).to.deep.equal({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
   });
 
-  it('asks for life and readiness apart, and gives running requests their time', () => {
+  it('probes liveness and readiness separately, and lets running requests finish', () => {
     const { containers, terminationGracePeriodSeconds: grace } = statefulSet().spec.template.spec;
     const [container] = containers;
     expect(container?.livenessProbe.httpGet.path).to.equal('/health/live');
@@ -194,7 +194,7 @@ describe('The chart', function () {
     expect(grace).to.be.greaterThan(drains + 10);
   });
 
-  it('has settings that are settings, takes secrets by reference, and starts anew when the keys move', () => {
+  it('has only known settings, takes secrets by reference, and restarts when the key configuration changes', () => {
     const { containers } = statefulSet({ ...VALUES['metrics'], ...VALUES['keys in Vault'] }).spec.template.spec;
     for (const { name, value } of containers[0]?.env ?? []) {
       expect(isSetting(name), name).to.equal(true);
@@ -205,7 +205,7 @@ describe('The chart', function () {
     expect(annotations({})).to.not.equal(annotations(VALUES['keys in Vault'] ?? {}));
   });
 
-  it('gives each pod a volume for /data that outlives it, of the default class unless one is named', () => {
+  it('gives each pod a persistent volume for /data, of the default class unless one is named', () => {
     const claimOf = (values: object = {}) => statefulSet(values).spec.volumeClaimTemplates?.[0];
     // Values of a release before, which --reuse-values takes, have no persistence.
     for (const values of [{}, { persistence: null }])
@@ -254,7 +254,7 @@ describe('The chart', function () {
     expect(statefulSet(VALUES['as many as are needed']).spec.replicas).to.equal(undefined);
   });
 
-  it('shows metrics to those who watch, on a port that no ingress leads to', () => {
+  it('serves metrics on a port without an ingress', () => {
     const all = manifests({ ...VALUES['metrics'], ...VALUES['an ingress'] });
     const of = (kind: string) => all.filter((manifest) => manifest.kind === kind);
     const [monitor] = of('ServiceMonitor');

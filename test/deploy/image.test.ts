@@ -64,7 +64,7 @@ describe('The image', function () {
     ]);
   });
 
-  it('serves, writes nothing but its data, is healthy as long as it turns, and ends when told', async () => {
+  it('serves, writes only its data, is healthy while it runs, and stops on a signal', async () => {
     const port = await freePort(createServer);
     const environment = {
       ...image.environment,

@@ -96,7 +96,7 @@ describe('nginx as deploy/ sets it up', function () {
     expect((await send('/.well-known/openid-credential-issuer/nobody')).status).to.equal(404);
   });
 
-  it('lets large bodies through to the limits of the service', async () => {
+  it('passes large bodies up to the limits of the service', async () => {
     const token = await tenant('large');
     const claims = { name: 'x'.repeat(1_500_000) };
     const body = JSON.stringify({ ...credentialBody('large', 'signing'), claims });
@@ -139,7 +139,7 @@ describe('nginx as deploy/ sets it up', function () {
     await ended;
   });
 
-  it('names the address of the caller, whatever that one writes, and loses no other header', async () => {
+  it('sets the address of the caller over forged headers, and loses no other header', async () => {
     const seen: IncomingHttpHeaders[] = [];
     const echo = createHttp({ maxHeaderSize: 65_536 }, (incoming, outgoing) => {
       seen.push(incoming.headers);

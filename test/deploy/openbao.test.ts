@@ -76,7 +76,7 @@ describeWithOpenBao('OpenBao as deploy/ and docs/installing.md set it up', (bina
     shell(asked.replaceAll('$$', '$'));
   });
 
-  it('gives the service a role by the commands of the page, and a tenant has its keys there', async () => {
+  it('creates a role for the service by the commands of the page, and a tenant has its keys there', async () => {
     const page = readFileSync(join(REPOSITORY, 'docs/installing.md'), 'utf8');
     const [, commands = ''] = /```sh\n(bao\(\) \{[^`]*)```/.exec(page) ?? [];
     // The program itself stands for the one in the container.

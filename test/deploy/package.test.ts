@@ -161,7 +161,7 @@ describe('The package', function () {
     expect(eu.code, eu.output).to.equal(0);
   });
 
-  it('starts with generated secrets, shows its pages, lets itself be examined, and ends on SIGTERM', async () => {
+  it('starts with generated secrets, serves its pages, passes the doctor, and ends on SIGTERM', async () => {
     const port = await freePort(createServer);
     const service = vidimus(['start'], { PORT: String(port) });
     await answers(service, `http://127.0.0.1:${port}/health`);

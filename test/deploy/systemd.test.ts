@@ -53,7 +53,7 @@ describe('The unit for systemd', () => {
     expect(judge(text.replace('ProtectSystem=strict\n', '').replace('CapabilityBoundingSet=\n', '')).failed).to.equal(true);
   });
 
-  it('starts the service by the launcher, as nobody in particular, with its secrets in a file', () => {
+  it('starts the service by the launcher, under an unprivileged account, with its secrets in a file', () => {
     const [, command = ''] = /^ExecStart=(.*)$/m.exec(text) ?? [];
     expect(command).to.match(/^\S+\/node \S+\/bootstrap\/commands\/vidimus\.mjs start$/);
     expect(text)

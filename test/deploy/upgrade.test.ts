@@ -35,7 +35,7 @@ async function whileStarting<T>(start: () => Promise<unknown>, work: () => Promi
 }
 
 describe('Migrations', () => {
-  it('take nothing away that a former release reads, or stand in docs/upgrading.md', () => {
+  it('remove nothing that a former release reads, or are listed in docs/upgrading.md', () => {
     const page = readFileSync(new URL('../../docs/upgrading.md', import.meta.url), 'utf8');
     const files = globSync('adapters/persistence/migrations/*/Migration*.ts', { cwd: ROOT });
     const ofFiles = files.map((file) => [file, readFileSync(`${ROOT}${file}`, 'utf8')] as const);
@@ -83,7 +83,7 @@ function suite(kind: DatabaseKind, state: Earlier) {
       return left;
     };
 
-    it('everything goes on: offers, tokens, requests, what was revoked, and the audit log', async () => {
+    it('keeps offers, tokens, requests, revocations and the audit log', async () => {
       const left = await leaveBehind();
       await releases.start('present', ports[0]);
       await goesOn(releases.callsTo(ports[0]), left);
@@ -230,7 +230,7 @@ function suite(kind: DatabaseKind, state: Earlier) {
       withFolder.remove();
     });
 
-    it('goes back with what this release has made, and forward again', async () => {
+    it('downgrades with data of this release, and upgrades again', async () => {
       const left = await leaveBehind();
       const present = await releases.start('present', ports[0]);
       const calls = releases.callsTo(ports[0]);

@@ -52,7 +52,7 @@ describe('the checker of the fault suite', () => {
   };
   const found = async () => (await checker.check()).join('\n');
 
-  it('finds nothing where nothing is wrong', async () => {
+  it('reports nothing when nothing is wrong', async () => {
     expect(await checker.check({ all: true, deliveries: true })).to.deep.equal([]);
   });
 
@@ -80,7 +80,7 @@ describe('the checker of the fault suite', () => {
     Object.assign(revocations, { asked: 0, told: 0 });
   });
 
-  it('finds a revocation that nobody asked for', async () => {
+  it('reports a revocation that was not requested', async () => {
     const { session, revocations } = issued((one) => one.revocations.told > 0);
     const before = { ...revocations };
     Object.assign(revocations, { asked: 0, told: 0 });
@@ -124,7 +124,7 @@ describe('the checker of the fault suite', () => {
     expect(await found()).to.include('a code was redeemed that had been before');
   });
 
-  it('takes a second success of what is single for a fault', async () => {
+  it('reports a second success of a single-use value as a fault', async () => {
     const issuance = issued(() => true);
     world.ledger.redeemed(issuance);
     world.ledger.issued(issuance, 'a nonce', []);

@@ -99,12 +99,12 @@ describe('Every route that needs a role', () => {
     expect(answer.headers.get('content-type')).to.equal('application/problem+json');
   };
 
-  it('has a recipe, so none escapes these tests', () => {
+  it('has a recipe in this test, so that no route escapes it', () => {
     expect(routes.length).to.be.greaterThan(35);
     for (const route of routes) recipeOf(route);
   });
 
-  it('names the roles that were decided', () => {
+  it('requires the roles of the decided access matrix', () => {
     for (const route of routes) {
       const [, roles] = DECIDED.find(([pattern]) => pattern.test(nameOf(route))) ?? [];
       expect(rolesOf(route), nameOf(route)).to.have.members([...(roles ?? [])]);
@@ -112,7 +112,7 @@ describe('Every route that needs a role', () => {
   });
 
   for (const role of ROLES) {
-    it(`serves a client that holds only ${role} exactly where the role is named`, async () => {
+    it(`lets a client with only ${role} call exactly the routes of that role`, async () => {
       for (const route of routes) {
         const answer = await call(route, tokens.get(role), role);
         const allowed = rolesOf(route)?.includes(role);
@@ -123,7 +123,7 @@ describe('Every route that needs a role', () => {
     });
   }
 
-  it('answers 401 with a challenge to whoever has no good token', async () => {
+  it('returns 401 with a challenge without a valid token', async () => {
     for (const [kind, token] of bad) {
       for (const route of routes) {
         const answer = await call(route, token);
@@ -133,7 +133,7 @@ describe('Every route that needs a role', () => {
     }
   });
 
-  it('takes rights from the stored client and not from the token', async () => {
+  it('takes the rights from the stored client, not from the token', async () => {
     const inflated = (role: Role) => forge('acme', `only-${role.replace(':', '-')}`, [...ROLES], new Date(), tokens.get(role));
     // What any role opens is opened by the one that the client has.
     const closed = routes.filter((route) => ROLES.some((role) => rolesOf(route)?.includes(role) === false));
@@ -144,7 +144,7 @@ describe('Every route that needs a role', () => {
     }
   });
 
-  it('takes the token from the query only at the event stream', async () => {
+  it('accepts the token in the query only at the event stream', async () => {
     const token = world.token;
     for (const route of routes.filter(({ method }) => method === 'get')) {
       const { params } = recipeOf(route).request(world.ids, freshId());
@@ -154,7 +154,7 @@ describe('Every route that needs a role', () => {
     }
   });
 
-  it('knows presentation:offer as the older name of presentation:request', async () => {
+  it('accepts presentation:offer as the older name of presentation:request', async () => {
     const token = await addClient(world, 'old-name', { roles: ['presentation:offer'] });
     const route = routes.find((candidate) => nameOf(candidate) === 'POST /verifier/offer');
     if (route === undefined) throw new Error('no such route');
@@ -194,7 +194,7 @@ function told(answer: Answer, asked: Ids | Artefacts): object {
 
 const withoutTimes = (text: string) => text.replace(/^\{"since":"[^"]*","until":"[^"]*"/, '{');
 
-describe('The things of one tenant', () => {
+describe('Resources of one tenant', () => {
   let service: TestService;
   let acme: Populated;
   let other: Populated;
@@ -240,7 +240,7 @@ describe('The things of one tenant', () => {
     return seen;
   };
 
-  it('are not found by the administrator of another, and stay as they are', async () => {
+  it('return 404 to the administrator of another tenant and stay unchanged', async () => {
     const before = await snapshot(acme);
     let compared = 0;
     for (const route of routes) {
@@ -265,7 +265,7 @@ describe('The things of one tenant', () => {
     await created(service, other.token, '/registrar/config', (await sharedRegistrar()).login());
   });
 
-  it('cannot be taken over by writing things of the same id', async () => {
+  it('cannot be overwritten by another tenant with the same ids', async () => {
     const before = await snapshot(acme);
     const { keyChain, credential, presentation, client } = acme.ids;
     const { token, ids } = other;
@@ -287,7 +287,7 @@ describe('The things of one tenant', () => {
     expect(await snapshot(acme)).to.deep.equal(before);
   });
 
-  it('are in no list of another', async () => {
+  it('appear in no list of another tenant', async () => {
     const foreign = [...Object.values(acme.ids), acme.artefacts.offerId, acme.artefacts.requestId];
     for (const route of routes.filter(({ method, path }) => method === 'get' && !path.includes(':'))) {
       // The log names what the other tenant had under these ids itself, in the test before; the rest is for nobody of a tenant.
@@ -298,7 +298,7 @@ describe('The things of one tenant', () => {
     }
   });
 
-  it('are nothing to wallets of another: codes, nonces, tokens, offers, requests and lists', async () => {
+  it('are unusable for wallets of another tenant: codes, nonces, tokens, offers, requests and lists', async () => {
     const { accessToken } = acme.artefacts;
     const unknown: Artefacts = {
       code: random(32),
@@ -355,7 +355,7 @@ describe('The things of one tenant', () => {
     return { path, form, authorization: headers?.['Authorization'] };
   }
 
-  it('are out of reach for the root client', async () => {
+  it('are inaccessible to the root client', async () => {
     const token = await service.rootToken();
     for (const route of routes.filter(({ access }) => typeof access === 'object')) {
       if (rolesOf(route)?.includes('tenants:manage')) continue;
@@ -364,7 +364,7 @@ describe('The things of one tenant', () => {
     }
   });
 
-  it('are closed while the tenant is suspended, except its status lists and trust lists', async () => {
+  it('are unavailable while the tenant is suspended, except its status lists and trust lists', async () => {
     const token = await service.rootToken();
     const suspend = (status: string) => service.call('PATCH', `/tenant/${acme.ids.tenant}`, { token, json: { status } });
     const before = await snapshot(acme);
@@ -385,7 +385,7 @@ describe('The things of one tenant', () => {
     for (const [name, text] of unchanged) expect(unsigned(after.get(name)), name).to.equal(unsigned(text));
   });
 
-  it('do not exist for wallets of a tenant that does not exist either', async () => {
+  it('do not exist for wallets of an unknown tenant', async () => {
     for (const route of walletRoutes) {
       const { path, ...options } = walletRecipeOf(route)(acme.wallet, acme.artefacts);
       const address = path.replace('acme-corp', 'no-such-tenant');

@@ -7,7 +7,7 @@ import { createTenant, ROOT, startTestService, type TestService } from '../suppo
 
 const SECRET = 'a-secret-that-was-agreed-on';
 
-describe('the token endpoint for administrators', () => {
+describe('the token endpoint of the administrative interface', () => {
   let service: TestService;
   let admin: string;
 
@@ -24,7 +24,7 @@ describe('the token endpoint for administrators', () => {
   });
   after(() => service.close());
 
-  it('takes both published ways, and forms', async () => {
+  it('accepts credentials in the header and in the body, as JSON and as a form', async () => {
     const ways = [
       { json: grant, headers: basic(`caller:${SECRET}`) },
       { json: { ...grant, client_id: 'caller', client_secret: SECRET } },
@@ -67,7 +67,7 @@ describe('the token endpoint for administrators', () => {
     ['broken JSON', { text: '{', headers: { 'Content-Type': 'application/json' } }, 400, 'invalid_request'],
   ];
   for (const [what, options, status, error] of refused) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       const answer = await post(options);
       expect([answer.status, answer.body.error], answer.text).to.deep.equal([status, error]);
       expect(answer.headers.get('cache-control')).to.equal('no-store');
@@ -76,7 +76,7 @@ describe('the token endpoint for administrators', () => {
     });
   }
 
-  it('answers alike for a wrong secret and an unknown client', async () => {
+  it('answers a wrong secret and an unknown client alike', async () => {
     const answers = await Promise.all(
       ['caller', 'nobody-at-all'].map((client_id) => post({ json: { ...grant, client_id, client_secret: 'wrong' } })),
     );
@@ -98,7 +98,7 @@ describe('the token endpoint for administrators', () => {
     expect(new Set(rejected.map(({ status }) => status))).to.deep.equal(new Set([401]));
   });
 
-  it('tells by no number of attempts at once whether there is a client', async () => {
+  it('does not reveal by the number of concurrent attempts if a client exists', async () => {
     const outcomes = async (client_id: string) => {
       const answers = await Promise.all(
         Array.from({ length: 6 }, (_, i) => post({ json: { ...grant, client_id, client_secret: `wrong ${i}` } })),
@@ -144,7 +144,7 @@ describe('access tokens that are bound to no key', () => {
     return answer.headers.get('www-authenticate') ?? '';
   };
 
-  it('are named as a way in only where they are taken', async () => {
+  it('appear in the challenge only where bearer tokens are accepted', async () => {
     const bad = { Authorization: 'Bearer nonsense' };
     expect(await challenge('open')).to.match(/^DPoP algs="[^"]+", Bearer$/);
     expect(await challenge('open', bad)).to.match(/^DPoP error="invalid_token".*, Bearer error="invalid_token"$/);
@@ -152,7 +152,7 @@ describe('access tokens that are bound to no key', () => {
     expect(await challenge('bound', bad)).to.not.include('Bearer');
   });
 
-  it('are challenged as such when they were revoked, or do not cover what is asked for', async () => {
+  it('get a bearer challenge when they are revoked or lack the scope', async () => {
     const wallet = new RawWallet(service, 'open');
     const admin = tokens.get('open') ?? '';
     const json = { ...offerBody('card'), flow: 'authorization_code' };
@@ -182,7 +182,7 @@ describe('access tokens that are bound to no key', () => {
     expect(notified.headers.get('www-authenticate')).to.include('Bearer error="invalid_token"');
   });
 
-  it('come one at a time', async () => {
+  it('are issued one by one to concurrent requests', async () => {
     const wallet = new RawWallet(service, 'open');
     const { uri } = await created(service, tokens.get('open') ?? '', '/issuer/offer', offerBody('card'));
     const { body } = await wallet.redeem(await wallet.code(uri), {}, {});
@@ -226,7 +226,7 @@ describe('a second process of the service', () => {
     await database?.drop();
   });
 
-  it('takes at once what the tenant has begun to allow', async () => {
+  it('accepts at once what the tenant has begun to allow', async () => {
     const { token } = await createTenant(first, 'acme');
     await created(first, token, '/issuer/credentials', CARD);
     await created(first, token, '/issuer/config', { display: DISPLAY });

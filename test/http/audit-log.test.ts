@@ -138,7 +138,7 @@ for (const kind of servedDatabases()) {
       return answer;
     };
 
-    it('has what every route that changes something is known to leave, and nothing of any other', async () => {
+    it('has exactly the entries that each changing route is expected to write', async () => {
       for (const route of routes) {
         const name = nameOf(route);
         if (name.endsWith('/events') || ['POST /tenant', 'DELETE /tenant/:id'].includes(name)) continue;
@@ -160,7 +160,7 @@ for (const kind of servedDatabases()) {
       }
     });
 
-    it('has no entry of what was refused', async () => {
+    it('has no entry for rejected requests', async () => {
       const before = await newest();
       const refused = [
         ['POST', '/client', { clientId: world.ids.client, roles: ['clients:manage'] }, 409],
@@ -177,7 +177,7 @@ for (const kind of servedDatabases()) {
       expect(await newest()).to.equal(before);
     });
 
-    it('of the service tells of tenants, also of those that are gone', async () => {
+    it('records changes of tenants in the chain of the service, also for removed tenants', async () => {
       const before = await newest(root);
       const { token } = await createTenant(service, 'shortlived');
       const own = await read(token);
@@ -202,7 +202,7 @@ for (const kind of servedDatabases()) {
       expect(gone.status).to.equal(404);
     });
 
-    it("is a tenant's own, and the whole tenant's", async () => {
+    it('shows each tenant its own complete chain only', async () => {
       const other = await createTenant(service, `other-${kind.name}`);
       for (const tenant of ['acme', 'nothing']) {
         const answer = await service.call('GET', `/audit-log?tenant=${tenant}`, { token: other.token });
@@ -219,7 +219,7 @@ for (const kind of servedDatabases()) {
       expect([refused.status, refused.body.code]).to.deep.equal([403, 'forbidden']);
     });
 
-    it('comes in pages, each linked to the next, and by filters', async () => {
+    it('is returned in linked pages and by filters', async () => {
       const all = await read();
       const sequences = all.map(({ sequence }) => sequence);
       expect(sequences).to.deep.equal(sequences.toSorted((one, two) => two - one));
@@ -255,7 +255,7 @@ for (const kind of servedDatabases()) {
       }
     });
 
-    it('holds no secret, no claim and no key', async () => {
+    it('contains no secret, no claim and no key', async () => {
       const registrar = await sharedRegistrar();
       const secret = 'secret-of-a-client-in-the-clear';
       const { token } = world;
@@ -300,7 +300,7 @@ for (const kind of servedDatabases()) {
       expect(texts.own).to.include('"member":"claims"');
     });
 
-    it('is whole after all of this', async () => {
+    it('is intact after all changes of this suite', async () => {
       const { container } = service.service;
       const macs = container.get(Cipher).macs(AUDIT_LOG);
       const scopes: string[] = [];
@@ -324,7 +324,7 @@ const FILL = [
 ];
 const EMPTY = ['drop trigger full_disk on audit_entries', 'drop function refuse_entry()'];
 
-describe('a revocation for whose audit entry the disk of PostgreSQL has no room', () => {
+describe('a revocation whose audit entry does not fit on the full disk of PostgreSQL', () => {
   let database: TestDatabase | undefined;
   let service: TestService;
   let tenant: { readonly id: string; readonly token: string };
@@ -351,7 +351,7 @@ describe('a revocation for whose audit entry the disk of PostgreSQL has no room'
     return (await service.call('POST', '/session/revoke', { token: tenant.token, json })).status;
   };
 
-  it('may be tried again, alone and among others, and is done when there is room', async () => {
+  it('can be retried alone and concurrently, and succeeds once there is space', async () => {
     const sessions: string[] = [];
     while (sessions.length < 6) sessions.push((await issueBatch(service, tenant, 1)).session);
     await run(FILL);

@@ -57,7 +57,7 @@ describe('the authorities of a tenant', () => {
   };
   const bytes = async (address: string) => Buffer.from(await (await fetched(address)).arrayBuffer());
 
-  it('are as readers of driving licences want them (ISO/IEC 18013-5 table B.1)', async () => {
+  it('satisfy the certificate profile of ISO/IEC 18013-5', async () => {
     const { certificate } = (await chain('signing')).root;
     const [own, parsed] = [parseCertificate(der(certificate)), read(certificate)];
     expect(parsed.subject).to.equal('C=DE, O=Acme GmbH, CN=Tenant acme CA');
@@ -69,7 +69,7 @@ describe('the authorities of a tenant', () => {
     expect(listOf(certificate)).to.match(/\/acme\/crl\/[0-9a-f]{40}$/);
   });
 
-  it('sign document signers that readers take (ISO/IEC 18013-5 table B.3)', async () => {
+  it('sign document signer certificates that mdoc readers accept', async () => {
     const { active, root: authority } = await chain('signing');
     const [signer = ''] = active.documentSigner ?? [];
     const parsed = read(signer);
@@ -86,7 +86,7 @@ describe('the authorities of a tenant', () => {
     expect(listOf(signer)).to.equal(listOf(authority.certificate));
   });
 
-  it('sign access certificates that name whom they are for (ETSI TS 119 411-8)', async () => {
+  it('sign access certificates that name their subject', async () => {
     const { active } = await chain('access');
     const parsed = read(active.certificates[0] ?? '');
     expect(parsed.subjectName.getField('2.5.4.97')).to.deep.equal(['VATDE-123456789']);
@@ -99,7 +99,7 @@ describe('the authorities of a tenant', () => {
     expect(read(other.certificates[0] ?? '').getExtension(CertificatePolicyExtension)).to.equal(null);
   });
 
-  it('serve their own certificate where those that they issued say', async () => {
+  it('serve their certificate at the address in the certificates that they issued', async () => {
     const { active, root: authority } = await chain('access');
     const names = read(active.certificates[0] ?? '').getExtension(AuthorityInfoAccessExtension)?.caIssuers;
     const answer = await fetched(names?.[0]?.value ?? '');
@@ -107,7 +107,7 @@ describe('the authorities of a tenant', () => {
     expect(Buffer.from(await answer.arrayBuffer()).toString('base64')).to.equal(authority.certificate);
   });
 
-  it('serve a list that readers believe, for as long as it says', async () => {
+  it('serve a revocation list that readers accept while it is valid', async () => {
     const { certificate } = (await chain('signing')).root;
     const address = listOf(certificate);
     const answer = await fetched(address);
@@ -123,7 +123,7 @@ describe('the authorities of a tenant', () => {
     expect((await bytes(address)).equals(await bytes(address)), 'signed once').to.equal(true);
   });
 
-  it('list the certificates of a key that was compromised, which is published no more', async () => {
+  it('list the certificates of a compromised key, which is no longer published', async () => {
     const before = await chain('signing');
     const keys = async () => (await service.call('GET', '/acme/.well-known/jwks.json')).body.keys.length;
     expect((await call('POST', '/key-chain/signing/rotate', {})).status).to.equal(200);
@@ -145,14 +145,14 @@ describe('the authorities of a tenant', () => {
     expect(await revoked(next)).to.equal(undefined);
   });
 
-  it('are asked by this service itself without a call', async () => {
+  it('are checked by this service without an HTTP call', async () => {
     const { certificate } = (await chain('signing')).root;
     const lists = service.service.container.get(RevocationLists);
     const { list } = await lists.get('silent', listOf(certificate), certificate);
     expect(list.thisUpdate.getTime()).to.be.lessThan(Date.now() + 1);
   });
 
-  it('publish while the tenant is suspended, and nothing of what is not theirs', async () => {
+  it('publish while the tenant is suspended, and nothing of other tenants', async () => {
     const { certificate } = (await chain('signing')).root;
     const other = (await chain('signing', 'silent')).root.certificate;
     const address = listOf(certificate);
@@ -164,7 +164,7 @@ describe('the authorities of a tenant', () => {
       expect((await fetched(path)).status, path).to.equal(404);
   });
 
-  it('write certificates that Node takes, whatever the contact is', async () => {
+  it('issue certificates that Node parses, with any contact', async () => {
     for (const contact of ['mailto:a%E0%A4@b.example', 'mailto:a@b.example?subject=x', 'tel:+49301234']) {
       const id = `contact-${contact.length}`;
       await createTenant(service, id, { contact });
@@ -176,7 +176,7 @@ describe('the authorities of a tenant', () => {
 
 const ALL = ['access', 'signing', 'trustList', 'statusList'];
 
-describe('One authority for access and for issuing', () => {
+describe('One authority for access and for issuance', () => {
   let service: TestService;
   let token: string;
   let european: string;
@@ -219,7 +219,7 @@ describe('One authority for access and for issuing', () => {
     });
   }
 
-  it('stays where a tenant with the profile eu has it from an earlier release, also when its key is rotated', async () => {
+  it('stays in a tenant with the profile eu that has it from an earlier release, also when its key is rotated', async () => {
     const database = await databases()[0]?.open();
     const url = database?.url ?? '';
     const other = await startTestService({ DATABASE_URL: url });
@@ -240,7 +240,7 @@ describe('One authority for access and for issuing', () => {
     await database?.drop();
   });
 
-  it('gets no warning while both have authorities of their own', async () => {
+  it('gets no warning while access and issuance have separate authorities', async () => {
     const json = { usages: ['access'] };
     const { body } = await service.call('POST', '/key-chain', { token, json });
     expect(body.warnings).to.deep.equal([]);

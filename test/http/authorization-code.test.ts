@@ -74,7 +74,7 @@ describe('the authorization code flow', () => {
     expect(JSON.parse(answer.text)).to.have.keys(['credential_issuer', 'credential_configuration_ids', 'grants']);
   });
 
-  it('leads from an offer over the page to a credential', async () => {
+  it('leads from an offer and the page to a credential', async () => {
     const { uri, session } = await offer();
     const wallet = new RawWallet(service, 'acme');
     const { grants } = (await wallet.offer(uri)) as { grants: Record<string, Record<string, string>> };
@@ -121,7 +121,7 @@ describe('the authorization code flow', () => {
     expect((await call('GET', `/session/${session}`)).body.status).to.equal('completed');
   });
 
-  it('serves an offer to more than one wallet, also after the first is done', async () => {
+  it('serves an offer to more than one wallet, also after the first one has finished', async () => {
     const { uri } = await offer();
     for (const what of ['first', 'second']) {
       const { wallet, token } = await tokens('card', uri);
@@ -129,7 +129,7 @@ describe('the authorization code flow', () => {
     }
   });
 
-  it('answers authorization_details with identifiers, and takes the name of the configuration as well', async () => {
+  it('answers authorization_details with identifiers, and accepts the configuration id as well', async () => {
     const { uri } = await offer(['card', 'pass']);
     const wallet = new RawWallet(service, 'acme');
     const details = (...ids: string[]) => JSON.stringify(ids.map((id) => ({ type: 'openid_credential', credential_configuration_id: id })));
@@ -155,7 +155,7 @@ describe('the authorization code flow', () => {
     expect(errorOf(beyond)).to.deep.equal([400, 'invalid_authorization_details']);
   });
 
-  it('tells the wallet when the user denies, and takes no second answer', async () => {
+  it('reports the denial of the user to the wallet, and accepts no second decision', async () => {
     const wallet = new RawWallet(service, 'acme');
     const requestUri = await wallet.push((await offer()).uri, 'card');
     const denied = await wallet.decide(requestUri, 'deny');
@@ -169,7 +169,7 @@ describe('the authorization code flow', () => {
     expect([again.status, again.headers.get('location')]).to.deep.equal([400, null]);
   });
 
-  it('hands out one code, however often the button is pressed', async () => {
+  it('issues one code, however often the button is pressed', async () => {
     const wallet = new RawWallet(service, 'acme');
     const requestUri = await wallet.push((await offer()).uri, 'card');
     const answers = await Promise.all(Array.from({ length: 20 }, () => wallet.decide(requestUri)));
@@ -177,7 +177,7 @@ describe('the authorization code flow', () => {
     expect(answers.filter(({ status }) => status === 400)).to.have.length(19);
   });
 
-  it('redeems a code once, and what a second try finds out is revoked', async () => {
+  it('redeems a code once, and revokes its tokens on a second attempt', async () => {
     const { wallet, code, token, answer } = await tokens();
     expect((await wallet.request(token, 'card')).status).to.equal(200);
     expect(errorOf(await wallet.redeemCode(code))).to.deep.equal([400, 'invalid_grant']);
@@ -186,7 +186,7 @@ describe('the authorization code flow', () => {
     expect(errorOf(refreshed)).to.deep.equal([400, 'invalid_grant']);
   });
 
-  it('redeems a code for one of many callers', async () => {
+  it('redeems a code for one of many concurrent callers', async () => {
     const wallet = new RawWallet(service, 'acme');
     const code = await wallet.authorize(await wallet.push((await offer()).uri, 'card'));
     const answers = await Promise.all(Array.from({ length: 30 }, () => wallet.redeemCode(code)));
@@ -203,7 +203,7 @@ describe('the authorization code flow', () => {
       expect(answer.headers.get('content-type'), what).to.include('text/html');
     };
 
-    it('is where every request ends that cannot be trusted, never a redirect', async () => {
+    it('is the answer to every untrusted request, never a redirect', async () => {
       const wallet = new RawWallet(service, 'acme');
       const requestUri = await wallet.push((await offer()).uri, 'card');
       const query = (entries: Record<string, string>) => new URLSearchParams(entries).toString();
@@ -223,7 +223,7 @@ describe('the authorization code flow', () => {
       expect(decided.headers.get('location')).to.match(/^https:\/\/wallet\.example\//);
     });
 
-    it('has to be seen before it can be answered', async () => {
+    it('must be opened before it can be submitted', async () => {
       const wallet = new RawWallet(service, 'acme');
       const [one, other] = [await wallet.push((await offer()).uri, 'card'), await wallet.push((await offer()).uri, 'card')];
       const seen = await service.call('GET', `/acme/authorize?${new URLSearchParams({ client_id: CLIENT_ID, request_uri: other })}`);
@@ -238,8 +238,8 @@ describe('the authorization code flow', () => {
     });
   });
 
-  describe('without an offer', () => {
-    it('is refused unless the tenant allows it', async () => {
+  describe('an authorization request without an offer', () => {
+    it('is rejected unless the tenant allows it', async () => {
       const wallet = new RawWallet(service, 'acme');
       expect(errorOf(await wallet.par({ scope: 'card' }))).to.deep.equal([400, 'invalid_request']);
       await configure({ builtInAs: { walletInitiated: true } });
@@ -254,7 +254,7 @@ describe('the authorization code flow', () => {
       expect([typeof issuer_state, offered.status], 'nothing was offered').to.deep.equal(['string', 404]);
     });
 
-    it('takes no pre-authorized offer for one of its own', async () => {
+    it('does not accept a pre-authorized offer as its own', async () => {
       const preAuthorized = await offer(['card'], { flow: 'pre_authorized_code', tx_code: '123456' });
       const wallet = new RawWallet(service, 'acme');
       const publicId = new URL(new URL(preAuthorized.uri).searchParams.get('credential_offer_uri') ?? '').pathname.split('/').at(-1);
@@ -276,7 +276,7 @@ describe('the authorization code flow', () => {
       }
     });
 
-    it('is bound to the key of a wallet that proves nothing else, and to its client', async () => {
+    it('is bound to the key of a public wallet and to its client', async () => {
       const { wallet, answer } = await tokens();
       const token = answer.body.refresh_token;
       const other = dpopProof(newKey(), `${wallet.issuer}/token`);
@@ -293,7 +293,7 @@ describe('the authorization code flow', () => {
       expect((await wallet.refresh(token, form)).status, 'none of that counted').to.equal(200);
     });
 
-    it('takes one step for many callers at once', async () => {
+    it('is refreshed once for many concurrent callers', async () => {
       const { wallet, answer } = await tokens();
       const token = answer.body.refresh_token;
       const answers = await Promise.all(Array.from({ length: 20 }, () => wallet.refresh(token, form)));
@@ -301,7 +301,7 @@ describe('the authorization code flow', () => {
       expect(new Set(answers.map(({ body }) => body.refresh_token)).size).to.equal(1);
     });
 
-    it('ends when it should, and when the tenant takes none any more', async () => {
+    it('expires on time, and is rejected once the tenant issues none any more', async () => {
       await configure({ refreshTokenSeconds: 100 });
       const { wallet, answer } = await tokens();
       const kept = await tokens();
@@ -320,7 +320,7 @@ describe('the authorization code flow', () => {
       ]);
     });
 
-    it('says how much of the scope it is for', async () => {
+    it('states its part of the scope', async () => {
       const { uri } = await offer(['card', 'pass']);
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.authorize(await wallet.push(uri, 'card pass'));
@@ -342,7 +342,7 @@ describe('the authorization code flow', () => {
       expect((await wallet.refresh(refresh_token, { ...form, scope: 'card' })).status).to.equal(200);
     });
 
-    it('comes with a pre-authorized code as well, and is not given where the tenant wants none', async () => {
+    it('is issued with a pre-authorized code as well, but not if the tenant disables it', async () => {
       const { uri } = await offer(['card'], { flow: 'pre_authorized_code' });
       const wallet = new RawWallet(service, 'acme');
       const { refresh_token } = (await wallet.redeem(await wallet.code(uri))).body;
@@ -358,7 +358,7 @@ describe('the authorization code flow', () => {
     const proof = (wallet: RawWallet, nonce?: string) =>
       dpopProof(wallet.dpopKey, `${wallet.issuer}/token`, nonce === undefined ? {} : { payload: { nonce } });
 
-    it('are demanded where the tenant says so, at the server and at the issuer', async () => {
+    it('are required at the server and at the issuer if the tenant says so', async () => {
       await configure({ dPopNonce: 'required' });
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.authorize(await wallet.push((await offer()).uri, 'card'));
@@ -380,7 +380,7 @@ describe('the authorization code flow', () => {
       expect((await wallet.request(token, 'card', { headers })).status).to.equal(200);
     });
 
-    it('that are stale or invented are refused also where they are optional, and ignored where they are off', async () => {
+    it('are rejected if stale or invented, also where optional, and ignored where disabled', async () => {
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.authorize(await wallet.push((await offer()).uri, 'card'));
       const invented = await wallet.redeemCode(code, {}, { DPoP: proof(wallet, 'invented') });
@@ -391,7 +391,7 @@ describe('the authorization code flow', () => {
     });
   });
 
-  it('tells the claims webhook who the token is of', async () => {
+  it('passes the identity of the token to the claims webhook', async () => {
     backend.forget();
     backend.on('/claims', { json: { hooked: { name: 'Ada' } } });
     const { wallet, token } = await tokens('hooked');

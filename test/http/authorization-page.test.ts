@@ -44,7 +44,7 @@ describe('the page of the built-in server', () => {
   const codeIn = (answer: Answer) => new URL(answer.headers.get('location') ?? 'nowhere:').searchParams.get('code');
 
   describe('that was opened in time', () => {
-    it('is shown again and can be approved until the authorization ends', async () => {
+    it('is shown again and can be approved until the authorization expires', async () => {
       const requestUri = await push();
       const page = await open(requestUri);
       expect(page.status).to.equal(200);
@@ -56,7 +56,7 @@ describe('the page of the built-in server', () => {
       expect(codeIn(answer)).to.be.a('string');
     });
 
-    it('is gone with the authorization', async () => {
+    it('is gone when the authorization has expired', async () => {
       const requestUri = await push();
       const page = await open(requestUri);
       expect((await later(1801, () => open(requestUri))).status).to.equal(400);
@@ -64,7 +64,7 @@ describe('the page of the built-in server', () => {
       expect([answer.status, answer.headers.get('location')]).to.deep.equal([400, null]);
     });
 
-    it('is gone with the answer', async () => {
+    it('is gone after the decision', async () => {
       const requestUri = await push();
       const page = await open(requestUri);
       expect((await press(requestUri, page, 'deny')).status).to.equal(303);
@@ -72,7 +72,7 @@ describe('the page of the built-in server', () => {
       expect((await press(requestUri, page)).status).to.equal(400);
     });
 
-    it('by many at once, is one page to all of them', async () => {
+    it('is the same page for concurrent requests', async () => {
       const requestUri = await push();
       const pages = await Promise.all(Array.from({ length: 20 }, () => open(requestUri)));
       expect(pages.map(({ status }) => status)).to.deep.equal(Array(20).fill(200));
@@ -81,14 +81,14 @@ describe('the page of the built-in server', () => {
     });
   });
 
-  it('cannot be opened for the first time after the minute that the wallet was told', async () => {
+  it('cannot be opened for the first time after the announced minute', async () => {
     const requestUri = await push();
     expect((await later(61, () => open(requestUri))).status).to.equal(400);
     expect((await later(59, () => open(requestUri))).status).to.equal(200);
   });
 
-  describe('tells the user', () => {
-    it('that the wallet is not verified, and where the browser will go', async () => {
+  describe('shows the user', () => {
+    it('that the wallet is not verified, and the target of the browser', async () => {
       const page = await open(await push({ redirect_uri: EVIL }));
       expect(page.text).to.include('not verified').and.include('<strong id="destination">evil.example</strong>');
       expect(page.text).to.include(CLIENT_ID);
@@ -107,7 +107,7 @@ describe('the page of the built-in server', () => {
       });
     }
 
-    it('what a client calls itself as text, whatever it is', async () => {
+    it('the client name as escaped text', async () => {
       const client_id = '<script>alert(1)</script>"\'&';
       const body = { ...offerBody('card'), flow: 'authorization_code' };
       const { uri } = await created(service, token, '/issuer/offer', body);
@@ -118,7 +118,7 @@ describe('the page of the built-in server', () => {
       expect(page.text).to.include('&#60;script&#62;alert(1)').and.not.include('<script');
     });
 
-    it('nothing of that kind about a wallet that proved who it is', async () => {
+    it('no such warning for an authenticated wallet', async () => {
       const provider = await WalletProvider.start();
       try {
         await configure(provider.configuration());
@@ -207,7 +207,7 @@ for (const { name, open } of servedDatabases()) {
       return grants.authorization_code.issuer_state;
     };
 
-    it('is shown as the wallet sent it, and the code once it is spent', async () => {
+    it('is shown as the wallet sent it, and the code once it is redeemed', async () => {
       const { uri, session } = await offered();
       const wallet = new RawWallet(service, 'acme');
       const issuer_state = await stateOf(wallet, uri);
@@ -228,7 +228,7 @@ for (const { name, open } of servedDatabases()) {
       expect(listed).to.not.have.any.keys('authorization_code', 'auth_queries');
     });
 
-    it('has the times of the way to a token, and how the wallet proved what it is', async () => {
+    it('has the times up to the token, and the authentication of the wallet', async () => {
       const times = async (session: string) => {
         const { authorizedAt, tokenAt, walletAuthentication } = await call('GET', `/session/${session}`);
         return { authorizedAt, tokenAt, walletAuthentication };
@@ -257,7 +257,7 @@ for (const { name, open } of servedDatabases()) {
       expect(listed).to.not.have.any.keys('authorizedAt', 'tokenAt', 'walletAuthentication');
     });
 
-    it('is that of the wallet whose code was spent last', async () => {
+    it('is that of the wallet whose code was redeemed last', async () => {
       const { uri, session } = await offered();
       const codes: string[] = [];
       for (const state of ['first', 'second', 'third']) {
@@ -270,7 +270,7 @@ for (const { name, open } of servedDatabases()) {
       expect([authorization_code, auth_queries.state]).to.deep.equal([codes[1], 'second']);
     });
 
-    it('is another one for each session and each tenant', async () => {
+    it('is separate for each session and each tenant', async () => {
       const [one, two] = [await offered(), await offered()];
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.authorize(await wallet.push(one.uri, 'card'));
@@ -284,7 +284,7 @@ for (const { name, open } of servedDatabases()) {
       expect(foreign.status).to.equal(404);
     });
 
-    it('stays with a session that is cancelled', async () => {
+    it('stays with a cancelled session', async () => {
       const { uri, session } = await offered();
       const wallet = new RawWallet(service, 'acme');
       await wallet.authorize(await wallet.push(uri, 'card', { state: 'kept' }));
@@ -292,7 +292,7 @@ for (const { name, open } of servedDatabases()) {
       expect(auth_queries.state).to.equal('kept');
     });
 
-    it('is sealed at rest, and gone with what is anonymised while the wallet goes on', async () => {
+    it('is sealed at rest, and removed by anonymization while the wallet can continue', async () => {
       const { uri, session } = await offered();
       const wallet = new RawWallet(service, 'acme');
       const state = 'state-of-Wilhelmina-Unmistakable';
@@ -339,7 +339,7 @@ describe('the authorization request of a session at the chained server', () => {
   });
   after(() => world.close());
 
-  it('is shown like that of the built-in one, also where the wallet began by itself', async () => {
+  it('is shown like that of the built-in server, also if the wallet started the flow', async () => {
     const { token, wallet } = await world.openTenant('acme');
     const code = await wallet.chainedCode(world.provider, { scope: 'card' });
     const spent = async () => {

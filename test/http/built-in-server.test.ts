@@ -7,7 +7,7 @@ const display = [{ name: 'Acme', locale: 'en' }];
 const EXTERNAL = 'https://login.acme.example';
 const OFFER = { ...offerBody('card'), flow: 'authorization_code' };
 
-describe('An issuer beside its own authorization server', () => {
+describe('An issuer with its own and other authorization servers', () => {
   let service: TestService;
   let token: string;
   let issuer: string;
@@ -48,7 +48,7 @@ describe('An issuer beside its own authorization server', () => {
   const CASES: readonly [string, object, () => string][] = [
     ['the chained server, once it is there', { chainedAs }, () => chained],
     ['the built-in server where that is preferred', { chainedAs, preferredAuthServer: 'built-in' }, () => issuer],
-    ['the external server that stands first', { chainedAs, authServers: [EXTERNAL] }, () => EXTERNAL],
+    ['the external server that is listed first', { chainedAs, authServers: [EXTERNAL] }, () => EXTERNAL],
   ];
   for (const [what, configuration, server] of CASES) {
     it(`has offers that name no server for ${what}`, async () => {
@@ -65,7 +65,7 @@ describe('An issuer beside its own authorization server', () => {
     });
   }
 
-  it('has an offer of before for the server that is preferred now', async () => {
+  it('serves an older offer for the server that is preferred now', async () => {
     await configure({});
     const { issuer_state } = await grantOf();
     await configure({ chainedAs });
@@ -73,7 +73,7 @@ describe('An issuer beside its own authorization server', () => {
     expect((await par(chained, issuer_state)).status).to.equal(201);
   });
 
-  it('asks of the user what comes before at the built-in server, whichever is preferred', async () => {
+  it('requires the interaction at the built-in server, whichever server is preferred', async () => {
     await configure({ chainedAs });
     const iaeActions = [{ type: 'redirect_to_web', url: 'http://127.0.0.1:9/{auth_session}' }];
     const card = { ...credentialBody('asked', 'signing'), iaeActions };
@@ -83,7 +83,7 @@ describe('An issuer beside its own authorization server', () => {
     await service.call('DELETE', '/issuer/credentials/asked', { token });
   });
 
-  describe('that is switched off', () => {
+  describe('whose built-in server is switched off', () => {
     const off = { builtInAs: { enabled: false } };
     let accessToken: string;
     before(async () => {
@@ -93,7 +93,7 @@ describe('An issuer beside its own authorization server', () => {
       await configure({ ...off, chainedAs });
     });
 
-    it('names no such server, and none of its addresses is found', async () => {
+    it('names no built-in server, and its addresses return 404', async () => {
       const well = (name: string) => service.call('GET', `/.well-known/${name}/acme`);
       expect((await well('openid-credential-issuer')).body.authorization_servers).to.deep.equal([chained]);
       expect((await well('oauth-authorization-server')).status).to.equal(404);
@@ -118,12 +118,12 @@ describe('An issuer beside its own authorization server', () => {
       expect(served.status).to.equal(200);
     });
 
-    it('takes no token that it gave before', async () => {
+    it('rejects tokens that the server issued before', async () => {
       const answer = await wallet.request(accessToken, 'card', { key: newKey() });
       expect([answer.status, answer.body.error], answer.text).to.deep.equal([401, 'invalid_token']);
     });
 
-    it('offers nothing for which it is needed, and all else elsewhere', async () => {
+    it('creates no offers that need the server, and all others for other servers', async () => {
       const refused = async (json: object, path: string) => {
         const { status, body, text } = await service.call('POST', '/issuer/offer', { token, json });
         expect([status, body.errors?.[0]?.path], text).to.deep.equal([400, path]);
@@ -137,7 +137,7 @@ describe('An issuer beside its own authorization server', () => {
       expect(metadata.body.authorization_servers).to.deep.equal([EXTERNAL]);
     });
 
-    it('is not the only server, nor the preferred one', async () => {
+    it('cannot have it as the only or the preferred server', async () => {
       for (const [more, path] of [
         [off, 'builtInAs'],
         [{ ...off, chainedAs: { ...chainedAs, enabled: false } }, 'builtInAs'],

@@ -40,7 +40,7 @@ describe('addresses that may not be called', () => {
   const offer = (more: object) => call('POST', '/issuer/offer', { ...OFFER, ...more });
   const source = (url: string) => ({ credentialClaims: { card: { type: 'webhook', webhook: { url } } } });
 
-  it('are refused in a credential configuration, each by its path, and nothing is stored', async () => {
+  it('are rejected in a credential configuration, each by its path, and nothing is stored', async () => {
     const page = { type: 'redirect_to_web', url: 'https://shop.example', callbackUrl: 'http://shop.example' };
     const body = {
       ...CARD,
@@ -56,12 +56,12 @@ describe('addresses that may not be called', () => {
     expectRefused(await call('PATCH', '/issuer/credentials/card', change), 'claimsWebhook.url');
   });
 
-  it('are refused in an offer', async () => {
+  it('are rejected in an offer', async () => {
     expectRefused(await offer(source(INSIDE)), 'credentialClaims.card.webhook.url');
     expectRefused(await offer({ notifyWebhook: { url: 'http://backend.example/hook' } }), 'notifyWebhook.url');
   });
 
-  it('are refused in a presentation configuration and in a request', async () => {
+  it('are rejected in a presentation configuration and in a request', async () => {
     const webhook = { url: INSIDE };
     const created = await call('POST', '/verifier/config', { id: 'new', dcql_query: QUERY, webhook });
     expectRefused(created, 'webhook.url');
@@ -78,7 +78,7 @@ describe('addresses that may not be called', () => {
     for (const { message } of answer.body.errors) expect(message).to.equal(WORDS);
   };
 
-  it('are refused in the issuance configuration, each by its path, and nothing is stored', async () => {
+  it('are rejected in the issuance configuration, each by its path, and nothing is stored', async () => {
     const before = (await call('GET', '/issuer/config')).text;
     for (const url of inside) {
       const body = {
@@ -97,7 +97,7 @@ describe('addresses that may not be called', () => {
     expect((await call('GET', '/issuer/config')).text).to.equal(before);
   });
 
-  it('are refused in the trust of a presentation configuration', async () => {
+  it('are rejected in the trust anchors of a presentation configuration', async () => {
     const signedBy = [pem(await certify({ name: 'Operator' }))];
     const before = (await call('GET', '/verifier/config/ask')).text;
     for (const url of inside) {
@@ -112,7 +112,7 @@ describe('addresses that may not be called', () => {
     expect((await call('GET', '/verifier/config/ask')).text).to.equal(before);
   });
 
-  it('are refused in the login at a registrar, before anybody is called', async () => {
+  it('are rejected in the login at a registrar before any call', async () => {
     const login = { clientId: 'acme', username: 'acme', password: 'password' };
     for (const url of inside) {
       const body = { ...login, registrarUrl: url, oidcUrl: url };
@@ -125,7 +125,7 @@ describe('addresses that may not be called', () => {
     expect((await call('GET', '/registrar/config')).status).to.equal(404);
   });
 
-  it('are not those of the lists of this service, which it reads from its own database', async () => {
+  it('do not include lists of this service, which it reads from its own database', async () => {
     const own = `${service.address}/acme/trust-list/issuers`;
     const trusting = { id: 'own', dcql_query: QUERY, trustAnchors: [{ trustList: own }] };
     const asked = await call('POST', '/verifier/config', trusting);
@@ -136,7 +136,7 @@ describe('addresses that may not be called', () => {
     expect(configured.status, configured.text).to.equal(201);
   });
 
-  it('are not those of other services that may be called', async () => {
+  it('do not include other services that may be called', async () => {
     const body = {
       display,
       authServers: ['https://as.example', 'http://backend.internal:8080/as'],
@@ -149,7 +149,7 @@ describe('addresses that may not be called', () => {
     expect(answer.status, answer.text).to.equal(201);
   });
 
-  it('are not those of public https or of a listed host', async () => {
+  it('do not include public https addresses or a listed host', async () => {
     for (const url of ['https://backend.example/hook', 'http://backend.internal:8080/hook']) {
       const answer = await offer(source(url));
       expect(answer.status, answer.text).to.equal(201);

@@ -30,7 +30,7 @@ import { CARD_QUERY, LICENCE_QUERY, openWorld, type World } from './negative-ver
 type Format = 'card' | 'licence';
 const QUERIES = { card: CARD_QUERY, licence: LICENCE_QUERY } as const;
 
-describe('Revoked certificates of issuers, through HTTP', () => {
+describe('Revocation checks of issuer certificates, through HTTP', () => {
   let world: World;
   let publisher: Backend;
   let root: Certified;
@@ -77,7 +77,7 @@ describe('Revoked certificates of issuers, through HTTP', () => {
   };
 
   for (const format of ['card', 'licence'] as const) {
-    it(`refuse a ${format} where it is required, and where a list can be had`, async () => {
+    it(`reject a ${format} with a revoked certificate if they are required or its list is available`, async () => {
       const good = await presented(format, await ask(format, 'required'));
       expect(good.outcome).to.equal('completed');
       expect(good.row).to.include({ result: 'passed', section: 'RFC 5280 section 6.3' });
@@ -98,7 +98,7 @@ describe('Revoked certificates of issuers, through HTTP', () => {
       }
     });
 
-    it(`refuse a ${format} whose list cannot be had where it is required, else the report says so`, async () => {
+    it(`reject a ${format} without an available list if they are required, and otherwise report it`, async () => {
       publisher.on(path('root'), (response) => response.writeHead(302, { Location: address('root') }).end());
       const required = await presented(format, await ask(format, 'required'));
       expect(required.outcome).to.include(`${format}: revocation_unavailable`);
@@ -109,7 +109,7 @@ describe('Revoked certificates of issuers, through HTTP', () => {
     });
   }
 
-  it('that signed a status list refuse, too', async () => {
+  it('reject a revoked certificate that signed a status list', async () => {
     const revoker = await certify({ name: 'Revoker', by: root, lists: [address('root')] });
     const uri = address('status');
     const list = makeJwt(
@@ -137,13 +137,13 @@ describe('Revoked certificates of issuers, through HTTP', () => {
     expect(await outcome('off')).to.equal('completed');
   });
 
-  it('are not asked for where the list is larger than 2 MiB', async () => {
+  it('do not read a list of more than 2 MiB', async () => {
     serve('middle', Buffer.concat([makeCrl({ by: middle }), Buffer.alloc(2 * 1024 * 1024)]));
     const { row } = await presented('card', await ask('card', 'required'));
     expect(row.detail).to.include('too_large');
   });
 
-  it('of strangers have nobody called, nor do credentials that are bad or of somebody else', async () => {
+  it('make no calls for untrusted issuers, invalid credentials or foreign keys', async () => {
     const before = calls();
     const stranger = { trustAnchors: [{ certificate: pem(await certify({ name: 'Root', ca: true })) }] };
     expect((await presented('card', await ask('card', 'required', stranger))).outcome).to.include('untrusted_chain');
@@ -155,7 +155,7 @@ describe('Revoked certificates of issuers, through HTTP', () => {
     expect(calls()).to.equal(before);
   });
 
-  it('are asked for once by twenty-four presentations at once', async () => {
+  it('fetch a list once for twenty-four concurrent presentations', async () => {
     const asked = await Promise.all(Array.from({ length: 24 }, () => ask('card', 'required')));
     const outcomes = await Promise.all(asked.map((one) => presented('card', one)));
     expect(outcomes.map(({ outcome }) => outcome)).to.deep.equal(Array(24).fill('completed'));
@@ -165,7 +165,7 @@ describe('Revoked certificates of issuers, through HTTP', () => {
     expect(kept).to.include.members([address('root'), address('middle')]);
   });
 
-  it('are asked for by each tenant alone', async () => {
+  it('fetch a list separately for each tenant', async () => {
     await presented('card', await ask('card', 'required'));
     const rival = { dcql_query: { credentials: [CARD_QUERY] }, trustAnchors: [{ certificate: pem(root) }] };
     serve('middle', makeCrl({ by: middle, revoked: [leaf] }));
@@ -175,7 +175,7 @@ describe('Revoked certificates of issuers, through HTTP', () => {
     expect((await presented('card', await ask('card', 'required'))).outcome, 'its own copy').to.equal('completed');
   });
 
-  it('are one of three words', async () => {
+  it('accept three settings only', async () => {
     const body = { id: 'wrong', dcql_query: { credentials: [CARD_QUERY] }, certificateRevocation: 'yes' };
     expect((await world.admin('POST', '/verifier/config', body)).status).to.equal(400);
   });
@@ -184,7 +184,7 @@ describe('Revoked certificates of issuers, through HTTP', () => {
 const DAY_MS = 24 * 60 * 60 * 1000;
 const PLACES = ['/key-chain', '/certs', '/key', '/trust-list', '/verifier/config'];
 
-describe('A certificate whose times cannot be read', () => {
+describe('A certificate with unreadable dates', () => {
   let service: TestService;
   let token: string;
   let root: Certified;
@@ -206,7 +206,7 @@ describe('A certificate whose times cannot be read', () => {
   };
 
   for (const [what, validity] of Object.entries(UNREADABLE_TIMES)) {
-    it(`is refused wherever somebody brings it, and nothing is stored: ${what}`, async () => {
+    it(`is rejected by every input, and nothing is stored: ${what}`, async () => {
       const before = await everything();
       const key = newKey();
       const own = await certify({ name: 'Own', by: root, key, validity });
@@ -252,7 +252,7 @@ describe('A certificate whose times cannot be read', () => {
     });
   }
 
-  describe('that was stored before', () => {
+  describe('that was stored by an earlier release', () => {
     const tenantId = 'stored' as TenantId;
     let stored: string;
     const callStored = (method: string, path: string, json?: unknown) =>
@@ -283,7 +283,7 @@ describe('A certificate whose times cannot be read', () => {
         by: SYSTEM,
       });
 
-    it('is shown as ended, beside all others', async () => {
+    it('is shown as expired, with valid ones', async () => {
       for (const path of ['/key-chain', '/certs', '/key', '/certs/signing', '/key/signing']) {
         expect((await callStored('GET', path)).status, path).to.equal(200);
       }
@@ -298,7 +298,7 @@ describe('A certificate whose times cannot be read', () => {
       expect([answer.status, answer.body.errors?.[0].path], answer.text).to.deep.equal([400, 'keyChainId']);
     });
 
-    it('keeps no other key chain of the tenant from renewal', async () => {
+    it('does not prevent the renewal of other key chains of the tenant', async () => {
       const chore = service.service.container.get(RenewKeyChains);
       const run = await chore.execute(new Date(Date.now() + 11 * DAY_MS), 100);
       expect(run.stuck).to.deep.equal(['stored/signing']);
@@ -308,7 +308,7 @@ describe('A certificate whose times cannot be read', () => {
       }
     });
 
-    it('keeps no other from renewal either, whatever is wrong with it', async () => {
+    it('does not prevent the renewal of others, regardless of its error', async () => {
       await change('access', (chain) => ({ ...chain, lastRotatedAt: 'no time at all' as never }));
       const chore = service.service.container.get(RenewKeyChains);
       const run = await chore.execute(new Date(Date.now() + 22 * DAY_MS), 100);
@@ -330,7 +330,7 @@ describe('A certificate whose times cannot be read', () => {
   });
 });
 
-describe('Certificates in the answers of wallets', () => {
+describe('Certificates in the responses of wallets', () => {
   let world: World;
   before(async () => {
     world = await openWorld();
@@ -338,7 +338,7 @@ describe('Certificates in the answers of wallets', () => {
   after(() => world?.close());
   afterEach(() => sinon.restore());
 
-  it('of strangers with large RSA keys have no signature verified, in sixty presentations', async () => {
+  it('from untrusted issuers with large RSA keys cause no signature verification in sixty presentations', async () => {
     const spki = rsaKey({ bits: 4096 });
     const chains: string[][] = [];
     for (let i = 0; i < 60; i++) {
@@ -356,7 +356,7 @@ describe('Certificates in the answers of wallets', () => {
     expect((await world.session(asked))['failure'].message).to.include('card: untrusted_chain');
   });
 
-  it('are not read when there are more presentations than were asked for', async () => {
+  it('are not parsed if there are more presentations than requested', async () => {
     const asked = await world.ask();
     const read = sinon.spy(X509Certificate.prototype, 'publicKey', ['get']);
     const { status } = await world.answer(asked, { card: [world.card(asked), world.card(asked)] });
@@ -364,7 +364,7 @@ describe('Certificates in the answers of wallets', () => {
     expect(read.get.callCount).to.equal(0);
   });
 
-  it('are not read of presentations that no set asks for', async () => {
+  it('are not parsed in presentations that no credential set needs', async () => {
     const query = {
       credentials: [CARD_QUERY, { ...CARD_QUERY, id: 'spare' }],
       credential_sets: [{ options: [['card']] }],
@@ -389,7 +389,7 @@ describe('Certificates in the answers of wallets', () => {
       return status === 'completed' ? status : failure.message;
     };
 
-    it('follow the standard, unless the configuration demands nothing', async () => {
+    it('must follow the standard, unless the configuration disables that', async () => {
       expect(await outcome(undefined, { name: 'Right', ...DOCUMENT_SIGNER })).to.equal('completed');
       for (const [name, bend] of [
         ['Any', {}],
@@ -405,14 +405,14 @@ describe('Certificates in the answers of wallets', () => {
       expect(await outcome('none', abroad)).to.equal('completed');
     });
 
-    it('are never those of a web server or a reader', async () => {
+    it('are rejected if they are for web servers or readers', async () => {
       for (const usage of [WEB_SERVER, READER]) {
         expect(await outcome('none', { name: 'Other', purposes: [usage] })).to.include('certificate_profile');
       }
     });
   });
 
-  it('name the profile of licences by one of two words', async () => {
+  it('select the profile of licences by one of two values', async () => {
     const body = { id: 'wrong', dcql_query: { credentials: [LICENCE_QUERY] }, mdlProfile: 'off' };
     expect((await world.admin('POST', '/verifier/config', body)).status).to.equal(400);
   });

@@ -24,7 +24,7 @@ const UNKNOWN_PAGE = 'this page is unknown, answered, or of another browser';
 /** As a tenant has it that says nothing about unverified wallets. */
 const asItComes = { confirmUnverifiedWallets: undefined };
 
-describe('a login for a wallet that proved nothing', () => {
+describe('a login for a wallet that did not authenticate', () => {
   let world: ChainedWorld;
   let token: string;
   let wallet: ChainedWallet;
@@ -44,7 +44,7 @@ describe('a login for a wallet that proved nothing', () => {
   const sessions = async () => (await world.service.call('GET', '/session', { token })).text;
 
   describe('ends on a page', () => {
-    it('in place of a redirect, which says what would go where, before there is a code', async () => {
+    it('in place of a redirect, which shows data and target before there is a code', async () => {
       const before = await sessions();
       const { page: shown } = await page({ redirect_uri: EVIL });
       expect([shown.status, shown.location]).to.deep.equal([200, undefined]);
@@ -65,7 +65,7 @@ describe('a login for a wallet that proved nothing', () => {
       expect(shown.text).to.include('<strong id="destination">eudi-openid4ci:</strong>');
     });
 
-    it('whose words a client cannot choose', async () => {
+    it('whose texts a client cannot choose', async () => {
       const client_id = '"><script>alert(1)</script>';
       const pushed = await wallet.par({ scope: 'card', client_id });
       const query = new URLSearchParams({ client_id, request_uri: pushed.body.request_uri });
@@ -77,7 +77,7 @@ describe('a login for a wallet that proved nothing', () => {
     });
   });
 
-  it('leads to a credential of the user once approved, and takes the cookie away', async () => {
+  it('issues a credential after approval, and deletes the cookie', async () => {
     const { browser, page: shown } = await page({ scope: 'badge' });
     const answer = await browser.press(shown, 'approve');
     expect(answer.status, answer.text).to.equal(303);
@@ -91,7 +91,7 @@ describe('a login for a wallet that proved nothing', () => {
     expect(payloadOf(credential.body.credentials[0].credential)).to.include({ given_name: 'Alice' });
   });
 
-  it('tells the wallet when the user denies, and nothing after that', async () => {
+  it('reports the denial of the user to the wallet once', async () => {
     const { browser, page: shown } = await page();
     const kept = new Map(browser.cookies);
     const denied = await browser.press(shown, 'deny');
@@ -101,7 +101,7 @@ describe('a login for a wallet that proved nothing', () => {
     expectPage(await browser.press(shown, 'approve'), UNKNOWN_PAGE);
   });
 
-  it('says that the offer is over when it ended while the page was open', async () => {
+  it('shows that the offer has ended while the page was open', async () => {
     const { session, issuer_state } = await world.offer(token, wallet, 'card');
     const { browser, page: shown } = await page({ issuer_state });
     expect((await world.service.call('DELETE', `/session/${session}`, { token })).status).to.equal(200);
@@ -109,7 +109,7 @@ describe('a login for a wallet that proved nothing', () => {
     expect(told(location)).to.deep.equal(answered(wallet, 'access_denied'));
   });
 
-  describe('refuses an answer, and changes nothing,', () => {
+  describe('rejects a decision, and changes nothing,', () => {
     let browser: Browser;
     let shown: Visit;
 
@@ -143,7 +143,7 @@ describe('a login for a wallet that proved nothing', () => {
       }
     });
 
-    it('that is neither of the two', async () => {
+    it('with an unknown value', async () => {
       for (const decision of ['perhaps', '']) {
         expectPage(await browser.press(shown, decision), 'the decision is missing');
       }
@@ -158,12 +158,12 @@ describe('a login for a wallet that proved nothing', () => {
       expectPage(await browser.press({ ...shown, text }, 'approve'), UNKNOWN_PAGE);
     });
 
-    it('after the end of the request', async () => {
+    it('after the expiry of the request', async () => {
       expectPage(await later(1801, () => browser.press(shown, 'approve')), UNKNOWN_PAGE);
     });
   });
 
-  it('cannot be finished past the page: not by its callback nor by its first address', async () => {
+  it('cannot bypass the page by its callback or its first address', async () => {
     const browser = new Browser();
     const address = await wallet.begin({ scope: 'card' });
     const back = await wallet.logIn(world.provider, browser, address);
@@ -172,7 +172,7 @@ describe('a login for a wallet that proved nothing', () => {
     expectPage(await browser.visit(address), 'the request_uri');
   });
 
-  it('gives one code, however often the button is pressed, and one session', async () => {
+  it('creates one code and one session, however often the button is pressed', async () => {
     const { browser, page: shown } = await page();
     const before = JSON.parse(await sessions());
     const answers = await times(30, () => browser.press(shown, 'approve'));
@@ -181,7 +181,7 @@ describe('a login for a wallet that proved nothing', () => {
     expect(JSON.parse(await sessions())).to.have.length(before.length + 1);
   });
 
-  it('is forgotten with its answer: nobody keeps who logged in', async () => {
+  it('is deleted with the decision: no record of the login remains', async () => {
     const stored = async (shown: Visit) => {
       const [, id = ''] = /name="confirmation" value="([^".]+)\./.exec(shown.text) ?? [];
       const { container } = world.service.service;
@@ -201,7 +201,7 @@ describe('a login for a wallet that proved nothing', () => {
   });
 });
 
-describe('a login for whoever pushed a request', () => {
+describe('a login for a request that any client may push', () => {
   let world: ChainedWorld;
   let token: string;
   let wallet: ChainedWallet;
@@ -212,7 +212,7 @@ describe('a login for whoever pushed a request', () => {
   });
   after(() => world.close());
 
-  describe('that fails shows the user why, and a button back to the wallet in place of a redirect:', () => {
+  describe('that fails shows the user the cause, and a button to the wallet in place of a redirect:', () => {
     const expectReason = (shown: Visit, status: number, reason: string, error: string) => {
       expect([shown.status, shown.location]).to.deep.equal([status, undefined]);
       expect(shown.text).to.include('<html').and.include(reason);
@@ -243,7 +243,7 @@ describe('a login for whoever pushed a request', () => {
       });
     }
 
-    it('a provider that is away, until it is back', async () => {
+    it('an unavailable provider, until it is back', async () => {
       const bad = await BentProvider.start();
       const away = { upstream: { issuer: bad.issuer, clientId: 'client' }, ...asItComes };
       await bad.close();
@@ -261,7 +261,7 @@ describe('a login for whoever pushed a request', () => {
       }
     });
 
-    it('metadata of another server, and a code that the provider does not take', async () => {
+    it('metadata of another server, and a code that the provider rejects', async () => {
       const bad = await BentProvider.start();
       try {
         bad.on('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
@@ -281,7 +281,7 @@ describe('a login for whoever pushed a request', () => {
     });
   });
 
-  it('goes to the wallet at once where the operator switched the page off', async () => {
+  it('redirects to the wallet at once if the operator disabled the page', async () => {
     await world.configure(token, { upstream: world.upstream(), confirmUnverifiedWallets: false });
     try {
       const browser = new Browser();
@@ -294,7 +294,7 @@ describe('a login for whoever pushed a request', () => {
     }
   });
 
-  describe('unlike one for a wallet that proved who it is,', () => {
+  describe('in contrast to one for an authenticated wallet,', () => {
     let provider: WalletProvider;
     before(async () => {
       provider = await WalletProvider.start();
@@ -331,7 +331,7 @@ describe('a login for whoever pushed a request', () => {
       expect(told(answer.location)).to.have.property('code');
     });
 
-    it('but to an address that is not registered for it: the user sees where the browser goes', async () => {
+    it("shows the target if the wallet's redirect address is not registered", async () => {
       for (const by of [
         provider.registered([AUTHORIZATION_REQUEST.redirect_uri]),
         provider.registered(['https://other.example/cb']),
@@ -359,7 +359,7 @@ describe('a login for whoever pushed a request', () => {
       await configure(world.upstream());
     });
 
-    it('which is told of failures', async () => {
+    it('which gets errors by redirect', async () => {
       const browser = new Browser();
       const back = await wallet.logIn(world.provider, browser, await begin(), { deny: 'access_denied' });
       expect(told((await browser.visit(back)).location)).to.deep.equal(answered(wallet, 'access_denied'));

@@ -15,7 +15,7 @@ describe('a login at the upstream provider', () => {
   });
   after(() => world.close());
 
-  describe('when the user does not come through', () => {
+  describe('that the user does not complete', () => {
     const errors: readonly [string, string][] = [
       ['access_denied', 'access_denied'],
       ['temporarily_unavailable', 'temporarily_unavailable'],
@@ -23,7 +23,8 @@ describe('a login at the upstream provider', () => {
       ['invalid_scope', 'server_error'],
     ];
     for (const [error, expected] of errors) {
-      it(`tells the wallet ${expected} for ${error}, once (N33)`, async () => {
+      // issuance N33
+      it(`reports ${expected} to the wallet for ${error}, once`, async () => {
         const browser = new Browser();
         const address = await wallet.begin({ scope: 'card' });
         const back = await wallet.logIn(world.provider, browser, address, { deny: error });
@@ -36,14 +37,14 @@ describe('a login at the upstream provider', () => {
       });
     }
 
-    it('gives no code for a code that the provider does not take', async () => {
+    it('issues no code for a code that the provider rejects', async () => {
       const browser = new Browser();
       const back = new URL(await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })));
       back.searchParams.set('code', 'made-up');
       expect(told((await browser.visit(back.href)).location)).to.deep.equal(answered(wallet, 'server_error'));
     });
 
-    it('says that the offer is over when it ended during the login', async () => {
+    it('reports that the offer has ended during the login', async () => {
       const { session, issuer_state } = await world.offer(token, wallet, 'card');
       const browser = new Browser();
       const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card', issuer_state }));
@@ -52,7 +53,8 @@ describe('a login at the upstream provider', () => {
     });
   });
 
-  describe('refuses on a page, and changes nothing (N32)', () => {
+  // issuance N32
+  describe('rejects on a page, and changes nothing', () => {
     let browser: Browser;
     let back: URL;
 
@@ -85,7 +87,7 @@ describe('a login at the upstream provider', () => {
     const states: readonly [string, (state: string) => string | undefined][] = [
       ['an unknown state', () => `${'a'.repeat(22)}.${'b'.repeat(43)}`],
       ['a state of another login', (state) => `${state.split('.')[0]}.${'b'.repeat(43)}`],
-      ['a state that is none of ours', () => 'xyz'],
+      ['an unknown state', () => 'xyz'],
       ['no state', () => undefined],
     ];
     for (const [name, change] of states) {
@@ -103,7 +105,7 @@ describe('a login at the upstream provider', () => {
       }
     }
 
-    it('an answer of another server, or of nobody (RFC 9207)', async () => {
+    it('a response of another server, or without issuer (RFC 9207)', async () => {
       for (const parameter of ['code', 'error']) {
         const other = bent(({ searchParams }) => {
           searchParams.delete('code');
@@ -116,13 +118,13 @@ describe('a login at the upstream provider', () => {
       }
     });
 
-    it('an answer that says nothing, or twice the same', async () => {
+    it('an empty response, or a repeated parameter', async () => {
       expectPage(await browser.visit(bent(({ searchParams }) => searchParams.delete('code'))), UNKNOWN_LOGIN);
       const twice = await browser.visit(bent(({ searchParams }) => searchParams.append('state', 'x')));
       expect([twice.status, twice.location]).to.deep.equal([400, undefined]);
     });
 
-    it('a tenant that the login is not of', async () => {
+    it('a tenant without this login', async () => {
       const { wallet: other } = await world.openTenant('other', { upstream: world.upstream() });
       const url = back.href.replace(wallet.server, other.server);
       expectPage(await browser.visit(url), UNKNOWN_LOGIN);
@@ -133,7 +135,7 @@ describe('a login at the upstream provider', () => {
     });
   });
 
-  it('takes an answer once', async () => {
+  it('accepts a response once', async () => {
     const browser = new Browser();
     const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
     const kept = new Map(browser.cookies);
@@ -142,7 +144,7 @@ describe('a login at the upstream provider', () => {
     expectPage(await browser.visit(back), UNKNOWN_LOGIN);
   });
 
-  it('gives one code for answers that come at the same time', async () => {
+  it('issues one code for concurrent responses', async () => {
     const browser = new Browser();
     const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
     const before = world.provider.hits('/token');
@@ -153,7 +155,8 @@ describe('a login at the upstream provider', () => {
     expect(world.provider.hits('/token') - before, 'asked once').to.equal(1);
   });
 
-  it('forgets a login after half an hour, and a request after a minute (N29)', async () => {
+  // issuance N29
+  it('forgets a login after half an hour, and a request after a minute', async () => {
     const browser = new Browser();
     const address = await wallet.begin({ scope: 'card' });
     const back = await wallet.logIn(world.provider, browser, address);
@@ -164,7 +167,7 @@ describe('a login at the upstream provider', () => {
     expect((await browser.visit(back)).status).to.equal(302);
   });
 
-  it('lets a user who came in time start the login again until the request ends', async () => {
+  it('lets a user who was in time restart the login until the request expires', async () => {
     const browser = new Browser();
     const address = await wallet.begin({ scope: 'card' });
     expect((await browser.visit(address)).status).to.equal(302);
@@ -174,7 +177,8 @@ describe('a login at the upstream provider', () => {
     expect(told((await browser.visit(back.href)).location)).to.have.property('code');
   });
 
-  it('opens pushed requests only, for the client that pushed them (N28, N29)', async () => {
+  // issuance N28, N29
+  it('opens pushed requests only, for the client that pushed them', async () => {
     const browser = new Browser();
     const address = new URL(await wallet.begin({ scope: 'card' }));
     expectPage(await browser.visit(`${wallet.server}/authorize?response_type=code`), 'push');
@@ -207,7 +211,7 @@ describe('a login at the upstream provider', () => {
     /** What the provider would send back, with what it was sent. */
     const callbackFrom = (sent: URL | undefined) => `${wallet.server}/callback?code=c&state=${sent?.searchParams.get('state')}`;
 
-    it('tells the wallet so when it cannot be reached', async () => {
+    it('reports an unreachable provider to the wallet', async () => {
       await bad.close();
       const { browser, answer } = await start();
       expect(answer.status).to.equal(302);
@@ -215,7 +219,7 @@ describe('a login at the upstream provider', () => {
       expect(browser.lines).to.deep.equal([]);
     });
 
-    it('tells the wallet that it is broken when its metadata are another server’s', async () => {
+    it('reports an error to the wallet if the metadata belong to another server', async () => {
       bad.on('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
       expect(told((await start()).answer.location)).to.deep.equal(answered(wallet, 'server_error'));
     });
@@ -229,7 +233,8 @@ describe('a login at the upstream provider', () => {
       ['no subject', { sub: undefined }],
     ];
     for (const [name, claims] of tokens) {
-      it(`gives nothing for an ID token with ${name} (N34)`, async () => {
+      // issuance N34
+      it(`issues no code for an ID token with ${name}`, async () => {
         const { browser, answer } = await start();
         const nonce = answer.location?.searchParams.get('nonce') ?? '';
         bad.on('/token', { json: { id_token: bad.token({ claims: { nonce, ...claims } }) } });
@@ -238,7 +243,7 @@ describe('a login at the upstream provider', () => {
       });
     }
 
-    it('takes the same token when nothing is wrong with it', async () => {
+    it('accepts the same token without the fault', async () => {
       const { browser, answer } = await start();
       const nonce = answer.location?.searchParams.get('nonce') ?? '';
       bad.on('/token', { json: { id_token: bad.token({ claims: { nonce } }) } });
@@ -246,14 +251,14 @@ describe('a login at the upstream provider', () => {
       expect(told(location)).to.have.property('code');
     });
 
-    it('tells the wallet that it may try again when the provider went away meanwhile', async () => {
+    it('asks the wallet to retry if the provider becomes unavailable', async () => {
       const { browser, answer } = await start();
       await bad.close();
       const { location } = await browser.visit(callbackFrom(answer.location));
       expect(told(location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
     });
 
-    it('sends a code to no other provider than the one that was asked', async () => {
+    it('sends a code to no other provider than the one of the request', async () => {
       const { browser, answer } = await start();
       await world.configure(token, { upstream: world.upstream() });
       const before = [bad.hits('/token'), world.provider.hits('/token')];
@@ -265,7 +270,7 @@ describe('a login at the upstream provider', () => {
 });
 
 for (const form of ['json', 'jwt'] as const) {
-  describe(`A provider whose ID tokens have no claims of scopes, and whose userinfo is ${form}`, () => {
+  describe(`A provider with scope claims at the userinfo endpoint (${form}) only`, () => {
     let world: ChainedWorld;
     let wallet: ChainedWallet;
     let token: string;
@@ -283,7 +288,7 @@ for (const form of ['json', 'jwt'] as const) {
       return world.backend.at('/claims').at(-1)?.body.identity;
     };
 
-    it('tells the backend the name of who logged in', async () => {
+    it('passes the name of the user to the backend', async () => {
       const { iss, sub, token_claims } = await identity();
       expect([iss, sub]).to.deep.equal([world.provider.issuer, 'alice']);
       expect(token_claims).to.include({
@@ -295,7 +300,7 @@ for (const form of ['json', 'jwt'] as const) {
       expect(world.provider.hits('/me')).to.equal(1);
     });
 
-    it('is not asked where that is switched off', async () => {
+    it('gets no userinfo request if that is disabled', async () => {
       const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL, userinfo: false };
       await world.configure(token, { upstream });
       expect((await identity()).token_claims).not.to.have.any.keys('given_name', 'family_name');
@@ -304,8 +309,8 @@ for (const form of ['json', 'jwt'] as const) {
   });
 }
 
-describe('A provider whose access tokens are for something else than its userinfo', () => {
-  it('lets nobody in until userinfo is switched off', async () => {
+describe('A provider whose access tokens are not for its userinfo endpoint', () => {
+  it('admits no user until userinfo is disabled', async () => {
     const world = await ChainedWorld.start(['acme']);
     try {
       const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL };
@@ -323,7 +328,7 @@ describe('A provider whose access tokens are for something else than its userinf
 /** Programs on the JDK send it unless they are told otherwise. */
 const JDK_ACCEPT = 'text/html, image/gif, image/jpeg, */*; q=0.2';
 
-describe('The chained authorization server as its contract has it', () => {
+describe('The chained authorization server as in its contract', () => {
   let world: ChainedWorld;
   let wallet: ChainedWallet;
 
@@ -340,7 +345,7 @@ describe('The chained authorization server as its contract has it', () => {
     });
   const details = [{ type: 'openid_credential', credential_configuration_id: 'card' }];
 
-  it('takes pushed requests and token requests as JSON, in which details are an array', async () => {
+  it('accepts pushed requests and token requests as JSON with an array of details', async () => {
     const pushed = await post('par', { ...AUTHORIZATION_REQUEST, authorization_details: details });
     expect(pushed.status, pushed.text).to.equal(201);
     const code = await wallet.chainedCode(world.provider, { scope: 'card' });
@@ -351,7 +356,7 @@ describe('The chained authorization server as its contract has it', () => {
     expect(answer.body.authorization_details).to.have.length(1);
   });
 
-  it('says in JSON what is wrong with such a request', async () => {
+  it('describes errors of such a request as JSON', async () => {
     for (const json of [
       { ...AUTHORIZATION_REQUEST, response_type: 7 },
       { ...AUTHORIZATION_REQUEST, scope: null },
@@ -375,7 +380,7 @@ describe('The chained authorization server as its contract has it', () => {
     });
   }
 
-  it('redirects a GET by 302', async () => {
+  it('redirects a GET with 302', async () => {
     const answer = await fetch(await wallet.begin({ scope: 'card' }), { redirect: 'manual' });
     expect(answer.status).to.equal(302);
   });

@@ -28,7 +28,7 @@ describe('the chained authorization server', () => {
   };
 
   describe('from a request to a credential', () => {
-    it('has the user of an offer log in, and tells the backend who that is', async () => {
+    it('logs in the user of an offer, and passes the identity to the backend', async () => {
       const { session, issuer_state, authorization_server } = await world.offer(token, wallet, 'badge', {
         authorization_server: wallet.server,
       });
@@ -59,7 +59,7 @@ describe('the chained authorization server', () => {
       expect(seen.body.status).to.equal('completed');
     });
 
-    it('serves a wallet that begins by itself, in a session of its own', async () => {
+    it('serves a wallet-initiated flow in a session of its own', async () => {
       const text = await accessToken({ scope: 'badge' });
       const { issuer_state, sub } = payloadOf(text);
       expect(sub).to.equal('alice');
@@ -72,7 +72,7 @@ describe('the chained authorization server', () => {
       expect(seen.body.configurationIds).to.deep.equal(['badge']);
     });
 
-    it('answers details with identifiers, and refreshes', async () => {
+    it('answers details with identifiers, and refreshes tokens', async () => {
       const details = [{ type: 'openid_credential', credential_configuration_id: 'card' }];
       const code = await wallet.chainedCode(world.provider, {
         authorization_details: JSON.stringify(details),
@@ -94,7 +94,7 @@ describe('the chained authorization server', () => {
       expect(payloadOf(named.body.access_token)).to.include({ iss: wallet.server, sub: 'alice' });
     });
 
-    it('sends nothing of the wallet to the provider, and says no more to the wallet than it must', async () => {
+    it('passes nothing of the wallet to the provider, and no more to the wallet than needed', async () => {
       const browser = new Browser();
       const { location } = await browser.visit(await wallet.begin({ scope: 'card' }));
       const sent = Object.fromEntries(location?.searchParams ?? []);
@@ -113,7 +113,7 @@ describe('the chained authorization server', () => {
       expect(told(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
     });
 
-    it('binds the login to the browser by a cookie that nothing else gets, and takes it away', async () => {
+    it('binds the login to the browser by a narrow cookie, and deletes it', async () => {
       const browser = new Browser();
       const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
       const [line = ''] = browser.lines;
@@ -130,7 +130,8 @@ describe('the chained authorization server', () => {
       for (const back of [first, second]) expect(told((await browser.visit(back)).location)).to.have.property('code');
     });
 
-    it('may be opened again before the login is finished; then the newest visit counts (N30)', async () => {
+    // issuance N30
+    it('may be opened again before the login is finished; then the newest visit counts', async () => {
       const browser = new Browser();
       const address = await wallet.begin({ scope: 'card' });
       const older = await wallet.logIn(world.provider, browser, address);
@@ -141,7 +142,7 @@ describe('the chained authorization server', () => {
     });
   });
 
-  it('ends what it granted when the tenant has it no longer', async () => {
+  it('invalidates its grants when the tenant disables it', async () => {
     const text = await accessToken({ scope: 'card' });
     expect((await wallet.request(text, 'card')).status).to.equal(200);
     await world.configure(token, { enabled: false, upstream: world.upstream() });
@@ -151,7 +152,7 @@ describe('the chained authorization server', () => {
     expect((await wallet.request(text, 'card')).status).to.equal(200);
   });
 
-  it('keeps its offers from the server where nobody logs in', async () => {
+  it('keeps its offers away from the server without a login', async () => {
     const builtIn = new RawWallet(world.service, 'acme');
     const { issuer_state } = await world.offer(token, wallet, 'card', {
       authorization_server: wallet.server,
@@ -169,7 +170,7 @@ describe('the chained authorization server', () => {
     expect((await builtIn.par({ issuer_state: named.issuer_state, scope: 'card' })).status).to.equal(201);
   });
 
-  it('takes no request for more credentials than a session can count', async () => {
+  it('rejects a request for more credentials than a session can count', async () => {
     const { token: many, wallet: other } = await world.openTenant('many', { upstream: world.upstream() });
     for (let i = 0; i <= 30; i++) {
       const card = { id: `card-${i}`, config: { ...config, scope: 'all' }, vct: 'urn:card:1', claims: {} };
@@ -181,8 +182,8 @@ describe('the chained authorization server', () => {
     expect((await other.par({ scope: 'all' })).status).to.equal(201);
   });
 
-  describe('in what it publishes', () => {
-    it('names its endpoints, at both well-known addresses alike', async () => {
+  describe('publishes', () => {
+    it('its endpoints, at both well-known addresses alike', async () => {
       const suffixed = await world.service.call('GET', '/acme/chained-as/.well-known/oauth-authorization-server');
       const inserted = await world.service.call('GET', '/.well-known/oauth-authorization-server/acme/chained-as');
       expect([suffixed.status, suffixed.headers.get('content-type')]).to.deep.equal([200, 'application/json']);
@@ -203,7 +204,7 @@ describe('the chained authorization server', () => {
       expect(issuer.body.authorization_servers).to.include(server);
     });
 
-    it('has the key that signs its tokens, the one that the tenant chose', async () => {
+    it('the signing key that the tenant chose', async () => {
       const chain = await created(world.service, token, '/key-chain', { id: 'chained', usages: ['signing'] });
       await world.configure(token, { upstream: world.upstream(), token: { signingKeyId: chain.id } });
       const text = await accessToken({ scope: 'card' });
@@ -219,7 +220,7 @@ describe('the chained authorization server', () => {
       expect(usual).to.not.equal(kid);
     });
 
-    it('is not there for a tenant without it, nor for one that switched it off', async () => {
+    it('nothing for a tenant without it, or with it disabled', async () => {
       const paths: readonly [string, string][] = [
         ['POST', '/par'],
         ['GET', '/authorize?client_id=a&request_uri=urn:ietf:params:oauth:request_uri:x'],
@@ -246,12 +247,13 @@ describe('the chained authorization server', () => {
       }
     });
 
-    it('hides the secret that it has at the provider', async () => {
+    it('no secret of the upstream client', async () => {
       const { text } = await world.service.call('GET', '/issuer/config', { token });
       expect(text).to.not.include(CONFIDENTIAL.clientSecret);
     });
 
-    it('is for POST at its wallet endpoints (N10)', async () => {
+    // issuance N10
+    it('POST endpoints for wallets only', async () => {
       for (const path of ['par', 'token', 'challenge']) {
         const answer = await world.service.call('GET', `/acme/chained-as/${path}`);
         expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'POST']);
@@ -261,7 +263,7 @@ describe('the chained authorization server', () => {
 });
 
 describe('the chained authorization server behind https and a path', () => {
-  it('has its cookies go nowhere else, and never in the open', async () => {
+  it('limits its cookies to its address and to https', async () => {
     const provider = await BentProvider.start();
     const service = await startTestService({ PUBLIC_URL: 'https://issuer.example/base' });
     try {
@@ -317,7 +319,8 @@ describe('wallets at the chained authorization server', () => {
       expect([status, body.error]).to.deep.equal([400, error]);
     };
 
-    it('knows no pre-authorized codes (N37)', async () => {
+    // issuance N37
+    it('rejects pre-authorized codes', async () => {
       const { uri } = await created(world.service, token, '/issuer/offer', offerBody('card'));
       const code = await wallet.code(uri);
       const grant_type = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
@@ -330,7 +333,7 @@ describe('wallets at the chained authorization server', () => {
       expect((await wallet.redeem(code)).status).to.equal(200);
     });
 
-    it('takes a code once, from the wallet and with the key and the verifier of the request', async () => {
+    it('redeems a code once, with the wallet, the key and the verifier of the request', async () => {
       const code = await wallet.chainedCode(world.provider, { scope: 'card' });
       await expectError(wallet.redeemCode(code, { code_verifier: 'v'.repeat(43) }), 'invalid_grant');
       await expectError(wallet.redeemCode(code, { client_id: 'https://other.example' }), 'invalid_grant');
@@ -349,7 +352,7 @@ describe('wallets at the chained authorization server', () => {
       expect([answer.status, answer.body.error], 'revoked with the code').to.deep.equal([401, 'invalid_token']);
     });
 
-    it('gives a bearer token where the tenant wants it, and never a long one', async () => {
+    it('issues a short-lived bearer token if the tenant wants it', async () => {
       const { wallet: plain } = await world.openTenant(
         'short',
         { upstream: world.upstream(), requireDPoP: false, token: { lifetimeSeconds: 60 } },
@@ -370,7 +373,7 @@ describe('wallets at the chained authorization server', () => {
     });
   });
 
-  describe('with wallets that must be attested', () => {
+  describe('with required wallet attestations', () => {
     let walletProvider: WalletProvider;
     let attested: ChainedWallet;
 
@@ -389,7 +392,7 @@ describe('wallets at the chained authorization server', () => {
       DPoP: dpopProof(attested.dpopKey, `${attested.server}/${endpoint}`),
     });
 
-    it('takes an attested wallet from its request to its token, and no other installation', async () => {
+    it('serves an attested wallet from request to token, and no other installation', async () => {
       const instance = newKey();
       const headers = async (endpoint: string, key = instance) => ({
         ...proof(endpoint),
@@ -409,7 +412,8 @@ describe('wallets at the chained authorization server', () => {
       expect(redeemed.status, redeemed.text).to.equal(200);
     });
 
-    it('refuses a request without attestation, or with one that does not hold (N13)', async () => {
+    // issuance N13
+    it('rejects a request without a valid attestation', async () => {
       const bare = await attested.par({ scope: 'card' });
       expect([bare.status, bare.body.error]).to.deep.equal([401, 'invalid_client']);
       const instance = newKey();

@@ -65,7 +65,7 @@ describe('the claims webhook', () => {
     return readableClaims((await issue(service, tenant, configurationId, offer)).text)['name'];
   };
 
-  it('is asked where the offer has no claims of its own, that of the offer before the configured one', async () => {
+  it('is called for an offer without claims, that of the offer before the configured one', async () => {
     const named = { type: 'webhook', webhook: { url: `${backend.url}/named`, auth } };
     expect(await nameIn('hooked', { type: 'inline', claims: { name: 'inline' } })).to.equal('inline');
     expect(backend.calls).to.have.length(0);
@@ -77,7 +77,7 @@ describe('the claims webhook', () => {
     expect(backend.calls.map(({ path }) => path)).to.deep.equal(['/named', '/configured', '/named']);
   });
 
-  it('is called once, with the published body, its key and an identifier of the delivery', async () => {
+  it('is called once, with the published body, its key and a delivery id', async () => {
     const { session } = await issue(service, tenant, 'hooked');
     expect(backend.calls).to.have.length(1);
     const [asked] = backend.calls;
@@ -95,7 +95,7 @@ describe('the claims webhook', () => {
     expect(asked?.headers['idempotency-key']).to.equal(deliveries[0].id);
   });
 
-  it('sends no key that nobody configured', async () => {
+  it('gets no key unless one is configured', async () => {
     await nameIn('static', { type: 'webhook', webhook: { url: `${backend.url}/named` } });
     expect(backend.calls[0]?.headers).to.not.have.any.keys('x-backend-key', 'authorization');
   });
@@ -155,7 +155,7 @@ describe('the claims webhook', () => {
     });
   }
 
-  it('fails the session without a call when the address may not be called', async () => {
+  it('fails the session without a call if the address may not be called', async () => {
     const { first, calls, seen } = await refusal('inside');
     expect(calls).to.equal(0);
     expect([first.status, first.body.error]).to.deep.equal([400, 'credential_request_denied']);
@@ -164,7 +164,7 @@ describe('the claims webhook', () => {
     expect(seen.failure.message).to.match(/may be called/);
   });
 
-  it('fails the session when static claims do not fit the schema any more', async () => {
+  it('fails the session if static claims no longer match the schema', async () => {
     const { first, seen } = await refusal('static', () => call('PATCH', '/issuer/credentials/static', { claims: { name: 7 } }));
     await call('PATCH', '/issuer/credentials/static', { claims: { name: 'static' } });
     expect([first.status, first.body.error]).to.deep.equal([400, 'credential_request_denied']);
@@ -186,7 +186,7 @@ describe('the claims webhook', () => {
       expect(backend.calls[0]?.headers['x-backend-key']).to.equal(KEY);
     });
 
-    it('does not follow to another address or another header', async () => {
+    it('is dropped when the address or the header changes', async () => {
       const { claimsWebhook } = await stored();
       const moved = { ...claimsWebhook, url: `${backend.url}/elsewhere` };
       const renamed = {
@@ -201,7 +201,7 @@ describe('the claims webhook', () => {
       expect((await stored()).claimsWebhook).to.deep.equal(claimsWebhook);
     });
 
-    it('stands in no answer that an administrator can get', async () => {
+    it('appears in no response to an administrator', async () => {
       const source = { type: 'webhook', webhook: { url: `${backend.url}/named`, auth } };
       const { session } = await issue(service, tenant, 'hooked', {
         credentialClaims: { hooked: source },
@@ -238,7 +238,7 @@ const CARD = {
   disclosureFrame: { _sd: ['name', 'title', 'picture'] },
 };
 
-describe('What the schema of a credential says of its claims', () => {
+describe('The schema of a credential for its claims', () => {
   let service: TestService;
   let token: string;
   let wallet: RawWallet;
@@ -264,7 +264,7 @@ describe('What the schema of a credential says of its claims', () => {
     return { digests, disclosures, claims: processDisclosures(issuer.payload, disclosures).claims };
   };
 
-  it('makes all holders look alike by the number of digests, whatever they lack', async () => {
+  it('returns the same number of digests to all holders, regardless of missing claims', async () => {
     const all = await issued({ name: 'Ada', title: 'Countess', picture: JPEG });
     const some = await issued({ name: 'Grace' });
     const none = await issued({});
@@ -273,14 +273,14 @@ describe('What the schema of a credential says of its claims', () => {
     expect(some.claims).to.include({ name: 'Grace' }).and.not.have.any.keys('title', 'picture');
   });
 
-  it('has bytes issued as data URIs', async () => {
+  it('issues bytes from data URIs', async () => {
     const bare = await issued({ name: 'Ada', picture: JPEG });
     expect(bare.claims).to.include({ picture: `data:image/jpeg;base64,${JPEG}`, name: 'Ada' });
     const own = await issued({ picture: 'data:image/png;base64,AAEC' });
     expect(own.claims).to.include({ picture: 'data:image/png;base64,AAEC' });
   });
 
-  it('refuses a text that is no bytes, at its path and without repeating it', async () => {
+  it('rejects a text that is not bytes, at its path and without repeating it', async () => {
     const json = offering({ name: 'Ada', picture: 'no picture at all' });
     const answer = await service.call('POST', '/issuer/offer', { token, json });
     expect([answer.status, answer.body.errors[0].path], answer.text).to.deep.equal([400, 'credentialClaims.card.claims.picture']);

@@ -37,7 +37,7 @@ describe('The client', () => {
   });
   after(() => service.close());
 
-  it('logs in once for all who call, and reads and writes what the document says', async () => {
+  it('logs in once for concurrent calls, and reads and writes as documented', async () => {
     const client = new VidimusClient({ ...credentials, url: `${credentials.url}/`, fetch: noted });
     const [made] = await Promise.all([
       client.post('/issuer/credentials', { body: badge('badge') }),
@@ -50,7 +50,7 @@ describe('The client', () => {
     expect(logins()).to.equal(1);
   });
 
-  it('edits with the tag that was read, and is told when somebody else was faster', async () => {
+  it('edits with the tag that it read, and reports a concurrent change', async () => {
     const client = new VidimusClient(credentials);
     const path = { id: 'badge' };
     const { headers } = await client.request('get', '/issuer/credentials/{id}', { path });
@@ -61,7 +61,7 @@ describe('The client', () => {
     expect([error.code, error.status]).to.deep.equal(['conflict', 409]);
   });
 
-  it('goes through a list page by page, and only as far as it is asked', async () => {
+  it('reads a list page by page, only as far as requested', async () => {
     const client = new VidimusClient({ ...credentials, fetch: noted });
     for (const id of ['a', 'b', 'c', 'd']) {
       await client.post('/issuer/credentials', { body: badge(id) });
@@ -77,7 +77,7 @@ describe('The client', () => {
     expect(requests).to.have.length(4);
   });
 
-  it('tells why a call was refused, where, and under which id the log has it', async () => {
+  it('reports the reason, the path and the log id of a rejected call', async () => {
     const client = new VidimusClient({ ...credentials, fetch: noted });
     const unknown = await refusal(client.get('/session/{id}', { path: { id: 'nothing/like that?' } }));
     expect([unknown.code, unknown.status]).to.deep.equal(['not_found', 404]);
@@ -90,7 +90,7 @@ describe('The client', () => {
     expect(invalid.message).to.include(invalid.detail).and.include('vct');
   });
 
-  it('is refused with a wrong secret, which no error and no dump shows', async () => {
+  it('is rejected with a wrong secret, which no error and no dump shows', async () => {
     const clientSecret = 'a secret that nobody shall read';
     const client = new VidimusClient({ ...credentials, clientSecret });
     const error = await refusal(client.get('/session'));
@@ -100,7 +100,7 @@ describe('The client', () => {
     }
   });
 
-  it('logs in again when its token is refused, once, and not at all with a token from elsewhere', async () => {
+  it('logs in again once when its token is rejected, but not with an external token', async () => {
     let broken = 1;
     const client = new VidimusClient({
       ...credentials,
@@ -121,7 +121,7 @@ describe('The client', () => {
     expect(requests).to.have.length(1);
   });
 
-  it('keeps a token until shortly before its end', async () => {
+  it('reuses a token until shortly before its expiry', async () => {
     for (const [seconds, expected] of [
       [3600, 1],
       [30, 1],
@@ -142,7 +142,7 @@ describe('The client', () => {
     }
   });
 
-  it('takes no parameters that lead elsewhere, and no settings that cannot work', async () => {
+  it('rejects parameters that change the address, and invalid settings', async () => {
     const client = new VidimusClient({ ...credentials, fetch: noted });
     for (const id of ['', '.', '..', undefined as unknown as string]) {
       const error = await client.delete('/session/{id}', { path: { id } }).catch((reason: unknown) => reason);
@@ -154,7 +154,7 @@ describe('The client', () => {
   });
 });
 
-describe('The client, of something that is no Vidimus', () => {
+describe('The client, connected to another kind of server', () => {
   let server: Server;
   let url: string;
   let reply: (path: string) => { status: number; type?: string; text?: string; location?: string } | 'silence';
@@ -183,20 +183,20 @@ describe('The client, of something that is no Vidimus', () => {
     ['JSON that ends early', { status: 200, type: 'application/json', text: '[{"id":' }],
     ['null for an error', { status: 500, type: 'application/json', text: 'null' }],
   ] as const) {
-    it(`calls it an unexpected answer: ${name}`, async () => {
+    it(`reports an unexpected response: ${name}`, async () => {
       reply = () => answer;
       const error = await refusal(clientOf(url).get('/session'));
       expect([error.code, error.status]).to.deep.equal(['unexpected_answer', answer.status]);
     });
   }
 
-  it('follows no redirect, which would take the token along', async () => {
+  it('follows no redirect, which would forward the token', async () => {
     reply = () => ({ status: 307, location: `${url}/elsewhere` });
     expect((await refusal(clientOf(url).get('/session'))).code).to.equal('unreachable');
     expect(seen).not.to.include('/elsewhere');
   });
 
-  it('gives up in time, and when the caller wants no answer any more', async () => {
+  it('stops at its timeout, and when the caller aborts', async () => {
     reply = () => 'silence';
     expect((await refusal(clientOf(url).get('/session'))).code).to.equal('timeout');
     const leaving = new AbortController();
@@ -205,7 +205,7 @@ describe('The client, of something that is no Vidimus', () => {
     expect(await call.catch((error: Error) => error.message)).to.equal('the user left');
   });
 
-  it('says that nobody is there', async () => {
+  it('reports that no server is reachable', async () => {
     const error = await refusal(clientOf('http://127.0.0.1:1').get('/session'));
     expect([error.code, error.status, error.detail]).to.deep.equal(['unreachable', undefined, 'http://127.0.0.1:1 cannot be reached']);
   });

@@ -98,14 +98,14 @@ describe('Requests that release 0.1.0 accepted', () => {
     });
   }
 
-  it('store a vct with characters of no URI as it is, and warn about it', async () => {
+  it('store a vct with non-URI characters unchanged, with a warning', async () => {
     const made = await written('POST', '/issuer/credentials', credential({ vct: 'Student card' }));
     expect(made.vct).to.equal('Student card');
     expect(made.warnings.map(({ member }: { member: string }) => member)).to.include('vct');
     await service.call('DELETE', '/issuer/credentials/pid', { token });
   });
 
-  it('store a presentation configuration that trusts no issuer, and warn about it', async () => {
+  it('store a presentation configuration without trusted issuers, with a warning', async () => {
     const made = await written('POST', '/verifier/config', {
       id: 'none',
       dcql_query: QUERY,
@@ -123,7 +123,7 @@ const STATED = {
 };
 const CARD = { id: 'card', config: { format: 'dc+sd-jwt' }, vct: 'urn:card:1', claims: { name: 'Ada' } };
 
-describe('What says little is taken', () => {
+describe('Minimal input is accepted:', () => {
   let service: TestService;
   let token: string;
   let wallet: RawWallet;
@@ -147,7 +147,7 @@ describe('What says little is taken', () => {
     return answer.body.errors[0].path;
   };
 
-  it('a credential and an issuer without a display, of which wallets are told none', async () => {
+  it('a credential and an issuer without a display, which metadata leave out', async () => {
     const { warnings } = await created(service, token, '/issuer/config', { display: [] });
     expect(warnings).to.be.an('array');
     const card = await created(service, token, '/issuer/credentials', { ...CARD, id: 'plain', vct: null });
@@ -164,7 +164,7 @@ describe('What says little is taken', () => {
     expect((await post('/issuer/credentials', read)).status).to.equal(201);
   });
 
-  it('empty lists, which say nothing', async () => {
+  it('empty lists', async () => {
     const lists = {
       display: [],
       claims: [],
@@ -188,7 +188,7 @@ describe('What says little is taken', () => {
     expect([answer.status, answer.body.errors[0].path]).to.deep.equal([400, 'credentialConfigurationIds']);
   });
 
-  it('what the service says by itself, as long as it is true', async () => {
+  it('values that the service sets itself, if they are right', async () => {
     await created(service, token, '/issuer/credentials', { ...CARD, config: { ...CARD.config, ...STATED } });
     expect(await metadataOf('card')).to.deep.include(STATED);
     const method = { ...STATED, cryptographic_binding_methods_supported: ['jwk', 'did:key'] };
@@ -211,7 +211,7 @@ describe('What says little is taken', () => {
     await created(service, token, '/issuer/credentials', CARD);
   });
 
-  it('an mdoc that says so in its own terms', async () => {
+  it('an mdoc in its own terms', async () => {
     const config = {
       format: 'mso_mdoc',
       docType: TYPE,
@@ -223,7 +223,7 @@ describe('What says little is taken', () => {
     expect(await refusedAt({ id: 'doc', config: bent })).to.equal('config.cryptographic_binding_methods_supported.0');
   });
 
-  it('other members are refused as before, with the name that was meant', async () => {
+  it('other properties are rejected as before, with the intended name', async () => {
     const config = { ...CARD.config, cryptographic_binding_method_supported: ['jwk'] };
     const answer = await post('/issuer/credentials', { ...CARD, config });
     expect(answer.status).to.equal(400);
@@ -339,7 +339,7 @@ describe('A PATCH of a resource with a property that only an earlier release acc
     await patched(CARD, { lifeTime: 3600 }, /^claimsWebhook\.auth\.config\.headerName$/);
   });
 
-  it('is validated for a rule between two properties when it contains one of them', async () => {
+  it('is validated for a rule between two properties if it contains one of them', async () => {
     await credential({ oneActiveSet: true, statusManagement: false });
     await patched(CARD, { description: 'Changed' }, /^oneActiveSet$/);
     await refused(CARD, { statusManagement: false }, 'oneActiveSet');
@@ -347,7 +347,7 @@ describe('A PATCH of a resource with a property that only an earlier release acc
     expect((await call('PATCH', CARD, { statusManagement: true })).status).to.equal(200);
   });
 
-  it('is validated for the type metadata when it changes the disclosure frame', async () => {
+  it('is validated for the type metadata if it changes the disclosure frame', async () => {
     const vct = { claims: [{ path: ['name'], sd: 'always' }] };
     await credential({ vct });
     await patched(CARD, { description: 'Changed' }, /^vct\./);
@@ -370,7 +370,7 @@ describe('A PATCH of a resource with a property that only an earlier release acc
     await refused(QUERY, { redirectUri: 'other:/done' }, 'redirectUri');
   });
 
-  it('changes a presentation configuration whose query or anchors became invalid, but not these', async () => {
+  it('changes a presentation configuration whose query or anchors became invalid, but not these properties', async () => {
     const dcql_query = {
       credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['urn:a'] }, claims: [{ path: [0] }] }],
     };
@@ -386,7 +386,7 @@ describe('A PATCH of a resource with a property that only an earlier release acc
     await refused(QUERY, { transaction_data: [{ type: 't', credential_ids: ['missing'] }] }, 'transaction_data.0');
   });
 
-  it('signs a trust list anew whose scheme is not complete any more', async () => {
+  it('signs a trust list again whose scheme became incomplete', async () => {
     const type = 'http://uri.etsi.org/19602/LoTEType/EUPIDProvidersList';
     const json = { id: 'list', entities: [] };
     expect((await call('POST', '/trust-list', json)).status).to.equal(201);
@@ -399,7 +399,7 @@ describe('A PATCH of a resource with a property that only an earlier release acc
         const older = { ...list, data, sequenceNumber: list.sequenceNumber + 1 };
         await trustLists.replace(older as never, { id: 'version', list });
       },
-      { by: SYSTEM, alone: true },
+      { by: SYSTEM, exclusive: true },
     );
     const answer = await call('PATCH', '/trust-list/list', { description: 'Changed' });
     expect(answer.status, answer.text).to.equal(200);

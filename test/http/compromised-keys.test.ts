@@ -67,7 +67,7 @@ describe('a compromised public key', () => {
   const leaves = ({ active }: KeyChain) => [active.certificates[0] ?? '', ...(active.documentSigner ?? [])];
   const isTokenAccepted = async () => {
     const { container } = world.service.service;
-    const configured = await container.get(TenantConfigurations).stored('shop' as TenantId);
+    const configured = await container.get(TenantConfigurations).readStored('shop' as TenantId);
     if (configured === undefined) throw new Error('no tenant');
     const payload = {
       ...{
@@ -109,7 +109,7 @@ describe('a compromised public key', () => {
     }
   });
 
-  it('revokes the certificate before a renewal as well', async () => {
+  it('revokes the certificate from before a renewal as well', async () => {
     await take('first');
     const before = await chain('first');
     const late = new Date(before.active.notAfter.getTime() - 3 * 24 * 3_600_000);
@@ -136,7 +136,7 @@ describe('a compromised public key', () => {
     for (const certificate of leaves(second)) expect(await revocation(certificate)).to.equal('keyCompromise');
   });
 
-  it('under certificates from elsewhere signs nothing any more, and is never imported again', async () => {
+  it('with external certificates signs nothing any more, and can never be imported again', async () => {
     const authority = await certify({ name: 'Elsewhere', ca: true });
     const leaf = await certify({ name: 'Leaf', by: authority, key, ...DOCUMENT_SIGNER });
     await take('brought', { certificates: pem(leaf) });
@@ -174,7 +174,7 @@ describe('a compromised public key', () => {
     ['card', CARD_QUERY],
     ['licence', LICENCE_QUERY],
   ] as const) {
-    it(`signs no ${format} that a verifier of the tenant or of another one accepts`, async () => {
+    it(`signs no ${format} that a verifier of any tenant accepts`, async () => {
       await take('issuer');
       const { active, root } = await chain('issuer');
       const certificates = format === 'licence' ? active.documentSigner : active.certificates;
@@ -210,7 +210,7 @@ describe('a compromised public key', () => {
   const signerIn = (text: string): string => JSON.parse(Buffer.from(text.split('.')[0] ?? '', 'base64url').toString()).x5c[0];
   const certificateOf = async (name: string) => (await chain(name)).active.certificates[0] ?? '';
 
-  it('signs no request object that a wallet fetches afterwards, also of a session that was open before', async () => {
+  it('signs no request object that is fetched afterwards, also for earlier sessions', async () => {
     await take('access', { usages: ['access'] });
     const former = await certificateOf('access');
     const body = { id: id('ask'), dcql_query: { credentials: [CARD_QUERY] }, accessKeyChainId: id('access') };
@@ -254,7 +254,7 @@ describe('a compromised public key', () => {
     expect([answer.status, signerIn(answer.text)]).to.deep.equal([200, await certificateOf('trust')]);
   });
 
-  it('is reported to the operator when another tenant signs with it, and not to the tenants', async () => {
+  it('is reported to the operator, not to the tenants, when another tenant signs with it', async () => {
     await take('first');
     await take('first', {}, 'rival');
     const affected = await compromise('first');

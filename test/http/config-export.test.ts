@@ -132,7 +132,7 @@ for (const { name, open } of servedDatabases()) {
       await root('PATCH', '/tenant/acme', { name: '***', description: '***' });
     };
 
-    it('changes nothing where it came from, and makes an equal tenant elsewhere', async () => {
+    it('stays unchanged, and can be imported as an equal tenant on another service', async () => {
       const folder = newFolder();
       const { code, stderr } = await doExport(folder);
       expect([code, stderr]).to.deep.equal([0, '']);
@@ -215,7 +215,7 @@ for (const { name, open } of servedDatabases()) {
     // The rest is the same whatever the database.
     if (name !== 'sqlite') return;
 
-    it('does not overwrite a folder unless it is told to, and names what it leaves there', async () => {
+    it('overwrites a folder only with an option, and lists the files that it keeps', async () => {
       const folder = newFolder();
       folder.write({ 'acme/clients/gone.json': '{}', 'acme/tenant.json': '{}' });
       const refused = await doExport(folder);
@@ -228,7 +228,7 @@ for (const { name, open } of servedDatabases()) {
       expect(readFileSync(join(folder.path, 'acme/tenant.json'), 'utf8')).to.include('"id": "acme"');
     });
 
-    it('has to be there, and needs the secrets of the service', async () => {
+    it('must exist, and the export needs the secrets of the service', async () => {
       const folder = newFolder();
       const settings = { ...SETTINGS, DATABASE_URL: database.url };
       const unknown = await run('config-export', ['nobody', folder.path], settings);
@@ -282,7 +282,7 @@ describe('Configuration files that are checked without a service', () => {
   });
   afterEach(() => folder.remove());
 
-  it('are listed when they are right, without what variables hold', async () => {
+  it('are listed if valid, without the values of variables', async () => {
     folder.write({
       'acme/clients/till.json': { clientId: placeholder('ACME_SHOP'), roles: ['issuance:offer'] },
       'acme/clients/desk.json': { clientId: `${placeholder('DESK')}-desk`, roles: ['issuance:offer'] },
@@ -308,7 +308,7 @@ describe('Configuration files that are checked without a service', () => {
   const tenantWith = (kms: string) => `${FILES['acme/tenant.yaml']}kms: ${kms}\n`;
   const KEY_PROVIDERS = { default: 'local', providers: { local: { type: 'local' }, house: VAULT } };
 
-  it('passes for a folder without a tenant, and warns where the check looked for one', async () => {
+  it('pass without a tenant, with a warning if one was expected', async () => {
     const empty = new ConfigFolder();
     try {
       const { code, stderr } = await run('config-check', [empty.path], SECRETS);
@@ -341,7 +341,7 @@ describe('Configuration files that are checked without a service', () => {
     expect([code, withoutNotes(stderr)]).to.deep.equal([0, '']);
   });
 
-  it('are rejected with a key provider that KMS_CONFIG does not have', async () => {
+  it('are rejected with a key provider that KMS_CONFIG lacks', async () => {
     folder.write({ 'acme/tenant.yaml': tenantWith('hose') });
     const { code, stderr } = await run('config-check', [folder.path], {
       ...SECRETS,
@@ -352,7 +352,7 @@ describe('Configuration files that are checked without a service', () => {
     expect(stderr).to.match(/acme\/tenant\.yaml: kms: .*hose/);
   });
 
-  it('are not checked with an invalid KMS_CONFIG, and no secret of it is printed', async () => {
+  it('are not checked with an invalid KMS_CONFIG, none of whose secrets is printed', async () => {
     const { code, stderr } = await run('config-check', [folder.path], {
       ...SECRETS,
       KMS_CONFIG: JSON.stringify({ providers: { house: { ...VAULT, type: 'safe' } } }),
@@ -362,7 +362,7 @@ describe('Configuration files that are checked without a service', () => {
     expect(stderr).to.include('KMS_CONFIG: providers.house').and.not.include('a token of the vault');
   });
 
-  it('have every fault of theirs listed, and no secret', async () => {
+  it('have all their faults listed, without secrets', async () => {
     folder.write({
       'acme/tenant.yaml': 'name: 7',
       'acme/presentation/who.json': { dcql_query: {}, accessKeyChainId: 'nowhere' },
@@ -381,7 +381,7 @@ describe('Configuration files that are checked without a service', () => {
     for (const secret of Object.values(SECRETS)) expect(stderr).to.not.include(secret);
   });
 
-  it('have faults that can be read, whatever variables hold', async () => {
+  it('have readable errors, regardless of the variables', async () => {
     folder.write({ 'acme/presentation/age.json': { ...AGE, accessKeyChainId: 'acess' } });
     const environment = { ...SECRETS, ACME_WEBHOOK: 'key', ACME_UPSTREAM: 'acme' };
     const { code, stderr } = await run('config-check', [folder.path], environment);
@@ -391,7 +391,7 @@ describe('Configuration files that are checked without a service', () => {
     ]);
   });
 
-  it('may restrict a client to what is not there, which they are told', async () => {
+  it('may restrict a client to missing configurations, with a warning', async () => {
     folder.write({
       'acme/clients/till.json': {
         roles: ['issuance:offer'],
@@ -412,7 +412,7 @@ describe('Configuration files that are checked without a service', () => {
     expect(stdout).to.match(/11 files of 2 tenants are right/);
   });
 
-  it('have no secret as answers show it', async () => {
+  it('have no secret as responses show it', async () => {
     const auth = { type: 'apiKey', config: { headerName: 'X-Key', value: '***' } };
     const webhook = { url: 'https://backend.example/hook', auth };
     const registrar = { registrarUrl: 'https://registrar.example', oidcUrl: 'https://login.example' };

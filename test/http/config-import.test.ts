@@ -136,7 +136,7 @@ for (const { name, open, copy } of servedDatabases()) {
       if (name === 'sqlite') it(title, test);
     };
 
-    it('is there when the service answers, with its secrets', async () => {
+    it('is complete when the service answers, with its secrets', async () => {
       const service = await start();
       const root = await asRoot(service);
       const tenants = (await root('GET', '/tenant')).body;
@@ -165,7 +165,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect(list).to.include({ sequenceNumber: 1 });
     });
 
-    it('changes nothing when it is imported again, not a single row', async () => {
+    it('changes no row when it is imported again', async () => {
       await beginImported();
       const before = await dump(database.url);
       await startAndStop();
@@ -366,7 +366,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect((await dump(database.url))['tenants']).to.have.length(2);
     });
 
-    it('waits for a process that died no longer than it takes to be sure', async () => {
+    it('waits for a process that died only as long as its lease', async () => {
       const service = await start({ CONFIG_FOLDER: '' });
       const ports = resolve(service.service.container, ImportFolder.needs);
       const environment = { ...SECRETS, PUBLIC_URL };

@@ -47,8 +47,8 @@ describe('configurations through HTTP', () => {
     ).to.equal(true);
   };
 
-  describe('of how a tenant issues', () => {
-    it('exist before anybody wrote them, and are replaced whole', async () => {
+  describe('of the issuer', () => {
+    it('exist by default, and are replaced as a whole', async () => {
       const first = await call('GET', '/issuer/config');
       expect(first.status).to.equal(200);
       expect(first.body).to.include({ batchSize: 1, dPopRequired: true, walletAttestationRequired: false });
@@ -68,7 +68,7 @@ describe('configurations through HTTP', () => {
       expect(metadata.body.display[0].name).to.equal('New');
     });
 
-    it('take other servers, and put the preferred one first', async () => {
+    it('name other servers, and put the preferred one first', async () => {
       const display = [{ name: 'Acme', locale: 'en' }];
       const chained = `${service.address}/acme/chained-as`;
       const body = { display, authServers: ['https://as.example'], chainedAs: CHAINED };
@@ -88,7 +88,7 @@ describe('configurations through HTTP', () => {
       expect(alone.body).to.not.have.property('authorization_servers');
     });
 
-    it('take whom to trust: attested wallets, their providers, and wallets with keys of their own', async () => {
+    it('set the trust in attested wallets, their providers, and wallets with keys of their own', async () => {
       const certificate = (await call('GET', '/certs')).body[0].crt[0];
       const body = {
         display: [{ name: 'Acme', locale: 'en' }],
@@ -103,7 +103,7 @@ describe('configurations through HTTP', () => {
       await call('POST', '/issuer/config', { display: body.display });
     });
 
-    it('never show the secret at the upstream, and keep it for the same client of the same server', async () => {
+    it('never show the upstream secret, and keep it for the same client of the same server', async () => {
       const display = [{ name: 'Acme', locale: 'en' }];
       const upstream = { ...CHAINED.upstream, clientSecret: 'the-secret-at-the-upstream' };
       const written = await call('POST', '/issuer/config', { display, chainedAs: { upstream } });
@@ -123,7 +123,7 @@ describe('configurations through HTTP', () => {
       await call('POST', '/issuer/config', { display });
     });
 
-    it('are refused at the path, and stay as they were', async () => {
+    it('are rejected at the path of the fault, and stay unchanged', async () => {
       const before = await call('GET', '/issuer/config');
       expectInvalid(await call('POST', '/issuer/config', {}), 'display');
       const unknown = { chainedAs: { ...CHAINED, token: { signingKeyId: 'nothing' } } };
@@ -134,7 +134,7 @@ describe('configurations through HTTP', () => {
   });
 
   describe('of credentials', () => {
-    it('are written, read, listed, changed, replaced and deleted', async () => {
+    it('are created, read, listed, changed, replaced and deleted', async () => {
       const written = await call('POST', '/issuer/credentials', CARD);
       expect(written.status, written.text).to.equal(201);
       expect(written.body).to.deep.include({ ...CARD, keyBinding: true, statusManagement: false });
@@ -166,7 +166,7 @@ describe('configurations through HTTP', () => {
       expect(await metadata()).to.deep.equal({});
     });
 
-    it('are refused at the path, when written and when changed', async () => {
+    it('are rejected at the path, on creation and on change', async () => {
       const bad = { disclosureFrame: { _sd: ['vct'] } };
       const path = 'disclosureFrame._sd';
       expectInvalid(await call('POST', '/issuer/credentials', { ...CARD, id: 'bad', ...bad }), path);
@@ -176,7 +176,7 @@ describe('configurations through HTTP', () => {
       expect((await call('GET', '/issuer/credentials/good')).body).to.deep.include({ ...CARD, id: 'good' });
     });
 
-    it('show the tenant, and the key chain that signs, whole and without its key', async () => {
+    it('show the tenant and the signing key chain, complete and without its private key', async () => {
       const made = await call('POST', '/issuer/credentials', {
         ...CARD,
         id: 'signed',
@@ -195,7 +195,7 @@ describe('configurations through HTTP', () => {
       expect((await call('DELETE', '/issuer/credentials/signed')).status).to.equal(200);
     });
 
-    it('share a scope while they are of one type', async () => {
+    it('share a scope only if they are of one type', async () => {
       await call('POST', '/issuer/credentials', { ...CARD, id: 'one', config: SHARED });
       const two = await call('POST', '/issuer/credentials', { ...CARD, id: 'two', config: SHARED });
       expect(two.status, two.text).to.equal(201);
@@ -209,12 +209,12 @@ describe('configurations through HTTP', () => {
       expectInvalid(await call('POST', '/issuer/credentials', named), 'config.scope');
     });
 
-    it('are not listed by a parameter that nobody knows', async () => {
+    it('are not listed with an unknown query parameter', async () => {
       expectInvalid(await call('GET', '/issuer/deferred?sesion=x'), 'query.sesion');
       expectInvalid(await call('GET', '/issuer/credentials?limt=3'), 'query.limt');
     });
 
-    it('have no member that nobody knows, at any depth', async () => {
+    it('have no unknown property, at any depth', async () => {
       const { disclosureFrame, ...rest } = CARD;
       const misspelt = { ...rest, id: 'misspelt', disclosureframe: disclosureFrame };
       const refused = await call('POST', '/issuer/credentials', misspelt);
@@ -252,7 +252,7 @@ describe('configurations through HTTP', () => {
       await call('DELETE', '/issuer/credentials/again');
     });
 
-    it('are not changed on a condition that nobody looks at', async () => {
+    it('are not changed with an unsupported condition', async () => {
       for (const [name, value] of [
         ['If-Unmodified-Since', new Date().toUTCString()],
         ['If-None-Match', '*'],
@@ -265,7 +265,7 @@ describe('configurations through HTTP', () => {
       expect((await service.call('GET', '/issuer/credentials', cached)).status).to.equal(200);
     });
 
-    it('may ask for a presentation and tell of notifications, whose key is never shown', async () => {
+    it('may require a presentation and send notifications, whose key is never shown', async () => {
       await call('POST', '/verifier/config', { id: 'asked', dcql_query: QUERY });
       const webhook = { url: 'https://backend.example/notify', auth: AUTH };
       const body = {
@@ -296,7 +296,7 @@ describe('configurations through HTTP', () => {
       expect((await call('DELETE', '/verifier/config/asked')).status).to.equal(200);
     });
 
-    it('take effect for what is offered afterwards', async () => {
+    it('apply to later offers', async () => {
       await call('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
       const config = { ...CARD.config, scope: 'live' };
       await call('POST', '/issuer/credentials', { ...CARD, id: 'live', config });
@@ -313,7 +313,7 @@ describe('configurations through HTTP', () => {
   describe('of presentations', () => {
     const CHECK = { id: 'check', dcql_query: QUERY };
 
-    it('are written, read, listed, changed, replaced and deleted', async () => {
+    it('are created, read, listed, changed, replaced and deleted', async () => {
       const body = {
         ...CHECK,
         description: 'At the door',
@@ -343,12 +343,12 @@ describe('configurations through HTTP', () => {
     });
 
     const data = { type: 'payment', credential_ids: ['card'] };
-    it('are refused at the path', async () => {
+    it('are rejected at the path', async () => {
       expectInvalid(await call('POST', '/verifier/config', { ...CHECK, id: 'bad', lifeTime: 0 }), 'lifeTime');
       expect((await call('GET', '/verifier/config/bad')).status).to.equal(404);
     });
 
-    it('are asked for as the contract says, or refused at the path', async () => {
+    it('accept requests as in the contract, or reject them at the path', async () => {
       await call('POST', '/verifier/config', CHECK);
       const ask = (more: object) => call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'check', ...more });
       const members = Object.keys((await ask({})).body);
@@ -420,7 +420,7 @@ describe(`A tenant with ${COUNT} credential configurations`, () => {
     }
   });
 
-  it('makes offers without reading them again', async () => {
+  it('creates offers without reading them again', async () => {
     await metadata();
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['c5'] };
     for (let at = 0; at < 3; at++) {

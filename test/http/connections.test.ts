@@ -25,7 +25,7 @@ describe('A connection', () => {
     await server.close(0, 0);
   });
 
-  it('has one request served at a time, however many the client sends without waiting', async () => {
+  it('has one request served at a time, however many the client pipelines', async () => {
     const finish: (() => void)[] = [];
     let most = 0;
     await open((request, response) => {
@@ -71,7 +71,7 @@ describe('A connection', () => {
       expect(begun).to.equal(1);
     });
 
-  it('serves a body that came while the request before was served', async () => {
+  it('serves a body that arrived while the previous request was served', async () => {
     const body = 'b'.repeat(200_000);
     await open((request, response) => {
       let length = 0;
@@ -94,7 +94,7 @@ describe('A connection', () => {
     expect(text).to.include('/1: 200000.');
   });
 
-  it('begins no request that waited for a response after which the connection ends', async () => {
+  it('starts no waiting request after a response that ends the connection', async () => {
     const begun: (string | undefined)[] = [];
     await open((request, response) => {
       begun.push(request.url);
@@ -107,7 +107,7 @@ describe('A connection', () => {
     expect(begun).to.deep.equal(['/0']);
   });
 
-  it('begins no request that waited when the client has left', async () => {
+  it('starts no waiting request when the client has disconnected', async () => {
     let begun = 0;
     let isClosed = false;
     await open((request, response) => {
@@ -146,7 +146,7 @@ describe('A connection', () => {
       } while (server.connectionCount > 0);
     });
 
-  it('stays open while the client reads slowly, and while a response is being made', async () => {
+  it('stays open while the client reads slowly, and while a response is being built', async () => {
     let finish: (() => void) | undefined;
     await open((_request, response) => {
       finish = () => response.end(Buffer.alloc(SIZE));
@@ -176,7 +176,7 @@ describe('A connection', () => {
   });
 });
 
-describe('The number of connections of a process', () => {
+describe('The maximum number of connections of a process', () => {
   it('is read from the limits of the system', () => {
     const line = (soft: string) => `Limit  Soft Limit  Hard Limit  Units\nMax open files            ${soft}      4096   files\n`;
     expect(parseOpenFilesLimit(line('1024'))).to.equal(1_024);

@@ -17,7 +17,7 @@ describe('the console', () => {
   });
   after(() => service.close());
 
-  it('is a page that runs nothing but files of its own', async () => {
+  it('is a page that runs only files of its own', async () => {
     const { status, text, headers } = await service.call('GET', '/console');
     expect(status).to.equal(200);
     const policy = headers.get('content-security-policy') ?? '';
@@ -31,7 +31,7 @@ describe('the console', () => {
     }
   });
 
-  it('gives out its files and nothing else', async () => {
+  it('serves its files and nothing else', async () => {
     const { script } = JSON.parse(readFileSync(MANIFEST, 'utf8')) as { script: string };
     const { headers } = await service.call('GET', `/console/${script}`);
     expect(headers.get('cache-control')).to.include('immutable');
@@ -39,7 +39,7 @@ describe('the console', () => {
       expect((await service.call('GET', `/console/${name}`)).status, name).to.equal(404);
   });
 
-  it('lets in whoever has the ticket of the start, once', async () => {
+  it('accepts the ticket of the start once', async () => {
     const ticket = service.service.container.get(ConsoleTickets).issue();
     const answers = await Promise.all(Array.from({ length: 24 }, () => redeem(ticket)));
     const good = answers.filter(({ status }) => status === 200);
@@ -50,7 +50,7 @@ describe('the console', () => {
     expect((await service.call('GET', '/tenant', { token })).status).to.equal(200);
   });
 
-  it('refuses tickets that nobody gave out, and old ones', async () => {
+  it('rejects unknown and expired tickets', async () => {
     for (const ticket of ['x', ROOT.secret, '']) expect((await redeem(ticket)).status, ticket).to.equal(ticket === '' ? 400 : 401);
     let now = Date.now();
     const tickets = new ConsoleTickets({ now: () => new Date(now) }, new NodeRandom());
@@ -59,7 +59,7 @@ describe('the console', () => {
     expect(tickets.redeem(ticket)).to.equal(false);
   });
 
-  it('remembers few tickets', () => {
+  it('stores few tickets', () => {
     const tickets = new ConsoleTickets({ now: () => new Date() }, new NodeRandom());
     const all = Array.from({ length: 40 }, () => tickets.issue());
     expect(all.filter((ticket) => tickets.redeem(ticket)).length).to.equal(16);

@@ -95,7 +95,7 @@ describe('encrypted credential messages', () => {
   };
 
   describe('the metadata', () => {
-    it('publishes a key and what it can be used with, as the tenant wants', async () => {
+    it('publishes a key and its algorithms, as the tenant configures', async () => {
       const { credential_request_encryption: request, credential_response_encryption: response } = await metadata('acme');
       const [key] = request.jwks.keys;
       expect(request.jwks.keys).to.have.length(1);
@@ -127,7 +127,7 @@ describe('encrypted credential messages', () => {
   describe('a request', () => {
     for (const enc of ['A128GCM', 'A256GCM']) {
       for (const zip of [undefined, 'DEF']) {
-        it(`is taken with ${enc}${zip ? ', compressed' : ''}, and answered in the clear if nothing else is asked`, async () => {
+        it(`is accepted with ${enc}${zip ? ', compressed' : ''}, and answered in the clear by default`, async () => {
           const header = { enc, cty: 'json', ...(zip && { zip }) };
           const answer = await sendEncrypted('acme', await body('acme'), header);
           expect(answer.status, answer.text).to.equal(200);
@@ -137,20 +137,20 @@ describe('encrypted credential messages', () => {
       }
     }
 
-    it('is taken in the clear where encryption is not required', async () => {
+    it('is accepted in the clear where encryption is optional', async () => {
       for (const tenant of ['acme', 'half', 'plain'] as const) {
         const answer = await send(tenant, JSON.stringify(await body(tenant)), 'application/json; charset=utf-8');
         expect(answer.status, answer.text).to.equal(200);
       }
     });
 
-    it('is refused in the clear where encryption is required', async () => {
+    it('is rejected in the clear where encryption is required', async () => {
       const clear = JSON.stringify(await body('strict'));
       expectError(await send('strict', clear, 'application/json'), 'invalid_encryption_parameters');
       expectError(await send('strict', '{', 'application/json'), 'invalid_encryption_parameters');
     });
 
-    it('needs a media type that is offered', async () => {
+    it('needs a published media type', async () => {
       const key = await publishedKey('acme');
       const jwe = await encryptMessage(key, await body('plain'));
       expectError(await send('plain', jwe), 'invalid_credential_request');
@@ -182,10 +182,10 @@ describe('encrypted credential messages', () => {
       ],
     ];
     for (const [what, text] of undecryptable) {
-      it(`with ${what} is refused`, async () => expectError(await send('acme', await text()), 'invalid_encryption_parameters'));
+      it(`is rejected with ${what}`, async () => expectError(await send('acme', await text()), 'invalid_encryption_parameters'));
     }
 
-    it('is bounded before it is decrypted', async () => {
+    it('is limited in size before it is decrypted', async () => {
       const large = await encrypted({}, {});
       const answer = await send('acme', `${large}${'A'.repeat(600 * 1024)}`);
       expectError(answer, 'invalid_credential_request', 413);
@@ -196,7 +196,7 @@ describe('encrypted credential messages', () => {
         expectError(await sendEncrypted('acme', text), 'invalid_credential_request'));
     }
 
-    it('to a key of an older secret is still understood', async () => {
+    it('to a key of an older secret is still decrypted', async () => {
       const secrets = `a new master secret 0123456789 abcdef,${MASTER_SECRET}`;
       const renewed = await startTestService({ MASTER_SECRET: secrets });
       try {
@@ -230,10 +230,10 @@ describe('encrypted credential messages', () => {
     });
   });
 
-  describe('an answer', () => {
+  describe('a response', () => {
     for (const enc of ['A128GCM', 'A256GCM']) {
       for (const zip of [undefined, 'DEF']) {
-        it(`comes with ${enc}${zip ? ', compressed' : ''}, under the kid of the wallet`, async () => {
+        it(`is encrypted with ${enc}${zip ? ', compressed' : ''}, under the kid of the wallet`, async () => {
           const how = { jwk: answerKey.jwk, enc, ...(zip && { zip }) };
           const more = { credential_response_encryption: how };
           const { header, body: answer } = await open(await sendEncrypted('acme', await body('acme', more)));
@@ -252,7 +252,8 @@ describe('encrypted credential messages', () => {
       expect(header).to.not.have.property('kid');
     });
 
-    it('that puts the wallet off is encrypted, and so is each later one (N130)', async () => {
+    // issuance N130
+    it('that defers the credential is encrypted, and so is each later one', async () => {
       const more = { credential_configuration_id: 'later', credential_response_encryption: wanted };
       const { body: answer } = await open(await sendEncrypted('strict', await body('strict', more)), 202);
       expect(answer).to.include({ interval: 7 });
@@ -286,13 +287,13 @@ describe('encrypted credential messages', () => {
       expectError(await sendEncrypted('strict', stale), 'invalid_nonce');
     });
 
-    it('is refused in the clear where encryption is required', async () => {
+    it('is rejected unencrypted if encryption is required', async () => {
       expectError(await sendEncrypted('strict', await body('strict')), 'invalid_encryption_parameters');
       const more = { credential_response_encryption: wanted };
       await open(await sendEncrypted('strict', await body('strict', more)));
     });
 
-    it('is not encrypted for a request in the clear, nor where it is not offered', async () => {
+    it('is not encrypted for a request in the clear, nor where encryption is not offered', async () => {
       const more = { credential_response_encryption: wanted };
       for (const tenant of ['acme', 'plain'] as const) {
         const text = JSON.stringify(await body(tenant, more));
@@ -315,14 +316,14 @@ describe('encrypted credential messages', () => {
       ['a list', [wanted]],
     ];
     for (const [what, encryption] of parameters) {
-      it(`is refused with ${what}, before the proofs are looked at`, async () => {
+      it(`is rejected with ${what}, before the proofs are checked`, async () => {
         const more = { credential_response_encryption: encryption, proofs: undefined };
         expectError(await sendEncrypted('acme', await body('acme', more)), 'invalid_encryption_parameters');
       });
     }
   });
 
-  it('are judged in the order of the specification', async () => {
+  it('are checked in the order of the specification', async () => {
     const bad = { credential_response_encryption: { enc: 'none' } };
     const unknown = { ...bad, credential_configuration_id: 'nothing' };
     expectError(await sendEncrypted('acme', unknown), 'unknown_credential_configuration');
@@ -335,7 +336,7 @@ describe('encrypted credential messages', () => {
     expect(answer.status, 'the token comes first').to.equal(401);
   });
 
-  it('spend a nonce once, also when 30 come at once', async () => {
+  it('consume a nonce once, also with 30 concurrent requests', async () => {
     const { wallet } = walletOf('strict');
     const nonce = await wallet.nonce();
     const more = { credential_response_encryption: wanted };
@@ -345,7 +346,7 @@ describe('encrypted credential messages', () => {
     for (const answer of late) expectError(answer, 'invalid_nonce');
   });
 
-  it('fail in a way that the specification names, whatever is inside', async () => {
+  it('fail as the specification defines, regardless of the plaintext', async () => {
     const key = await publishedKey('acme');
     const member = fc.oneof(fc.jsonValue(), fc.constant('card'), fc.constant(wanted));
     const names = ['credential_configuration_id', 'credential_identifier', 'proofs', 'credential_response_encryption'];

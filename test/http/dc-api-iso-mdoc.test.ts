@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { UNDECRYPTED_TRIES } from '../../application/verification/response-intake.ts';
+import { MAX_UNDECRYPTED_ATTEMPTS } from '../../application/verification/response-intake.ts';
 import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
 import { encodeCbor } from '../../domain/formats/cbor/encode.ts';
 import type { CborMap } from '../../domain/formats/cbor/values.ts';
@@ -40,7 +40,7 @@ const BOTH = ['openid4vp', 'org-iso-mdoc'];
 type Members = Record<string, any>;
 type OfPage = { readonly session: string; readonly uri: string; readonly requests: readonly Members[] };
 
-describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
+describe('a request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
   let shop: Shop;
   let licence: Held & { docType: string };
   let age: Held & { docType: string };
@@ -95,7 +95,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     expect(`${failure.code} ${failure.message}`).to.match(reason);
   }
 
-  it('stands beside OpenID4VP in one request, signed by the access key for this page', async () => {
+  it('is offered together with OpenID4VP, signed by the access key for this page', async () => {
     const asked = await ask('both');
     expect(asked.requests.map(({ protocol }) => protocol)).to.deep.equal(['openid4vp-v1-signed', 'org-iso-mdoc']);
     const [document, ...others] = documentsOf(isoOf(asked), SHOP);
@@ -127,7 +127,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     expect((await shop.session(byOpenId.session))['status']).to.equal('completed');
   });
 
-  it('brings several documents in one response', async () => {
+  it('returns several documents in one response', async () => {
     const asked = await ask('alone');
     expect(asked.requests.map(({ protocol }) => protocol)).to.deep.equal(['org-iso-mdoc']);
     const transcript = transcriptOf(isoOf(asked), SHOP);
@@ -138,7 +138,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     expect((credentials as Members[]).map(({ id }) => id).toSorted()).to.deep.equal(['age', 'licence']);
   });
 
-  it('asks unsigned where that is configured, and for the one page that asks', async () => {
+  it('is unsigned if configured, for the calling page only', async () => {
     const [document] = documentsOf(isoOf(await ask('unsigned')), SHOP);
     expect([document?.signer, document?.isSigned]).to.deep.equal([undefined, false]);
     const json = { response_type: 'dc-api', requestId: 'pages' };
@@ -151,7 +151,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     expect(answer.status, answer.text).to.equal(200);
   });
 
-  it('has keys and nonces of its own in each request', async () => {
+  it('has fresh keys and nonces each time', async () => {
     const [one, two] = [await ask('both'), await ask('both')];
     expect(isoOf(one).encryptionInfo).to.not.equal(isoOf(two).encryptionInfo);
     const { payload } = decode(one.requests[0]?.['data'].request);
@@ -166,8 +166,8 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     expect(text).to.not.match(/"d":|queryIds|recipientPublicKey/);
   });
 
-  describe('refuses', () => {
-    it('what is sealed for another page, another request, or nobody; the first ones leave it open', async () => {
+  describe('rejects', () => {
+    it('a response sealed for another page, another request or another key; a first error leaves it open', async () => {
       const asked = await ask('alone');
       const other = await ask('alone');
       const plaintext = responseOf(shown(licence, transcriptOf(isoOf(asked), SHOP)));
@@ -180,11 +180,11 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
         expect((await hand(asked, { response })).status).to.equal(400);
         expect((await shop.session(asked.session))['status'], 'still open').to.equal('fetched');
       }
-      for (let tries = bad.length; tries < UNDECRYPTED_TRIES - 1; tries++) await hand(asked, { response: bad[0] });
+      for (let tries = bad.length; tries < MAX_UNDECRYPTED_ATTEMPTS - 1; tries++) await hand(asked, { response: bad[0] });
       await refused(asked, { response: bad[0] }, /does not decrypt/);
     });
 
-    it('a key of the sender that is no point of the curve', async () => {
+    it('a sender key that is not a point of the curve', async () => {
       const asked = await ask('alone');
       const good = sealed(isoOf(asked), SHOP, responseOf(shown(licence, Buffer.alloc(1))));
       const [, data] = decodeCbor(Buffer.from(good, 'base64url')) as readonly [string, CborMap];
@@ -211,7 +211,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       }
     });
 
-    it('a document that was not asked for, none at all, and one of the two', async () => {
+    it('unrequested documents, no documents, and one of two', async () => {
       const unasked = await ask('unsigned');
       const other = responseOf(shown(age, transcriptOf(isoOf(unasked), SHOP)));
       await refused(unasked, { response: sealed(isoOf(unasked), SHOP, other) }, /not asked for/);
@@ -223,7 +223,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       await refused(half, { response: sealed(isoOf(half), SHOP, one) }, /presentation_refused/);
     });
 
-    it('a status that is not OK, a document twice, and elements that are missing', async () => {
+    it('an error status, a repeated document, and missing elements', async () => {
       const failed = await ask('unsigned');
       const bad = encodeCbor({ version: '1.0', status: 10 });
       await refused(failed, { response: sealed(isoOf(failed), SHOP, bad) }, /malformed/);
@@ -247,13 +247,13 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       });
     }
 
-    it('an answer by OpenID4VP that was not offered, in the clear and encrypted', async () => {
+    it('an OpenID4VP response that was not offered, in the clear and encrypted', async () => {
       for (const json of [{ vp_token: { licence: ['x'] } }, { response: 'a.b.c.d.e' }]) {
         await refused(await ask('unsigned'), json, /response_mode/);
       }
     });
 
-    it('an answer by this protocol that was not offered', async () => {
+    it('a response by this protocol that was not offered', async () => {
       await shop.configure({ id: 'only', expectedOrigins: [SHOP], dcql_query: { credentials: [LICENCE] } });
       const asked = await ask('only');
       const other = await ask('unsigned');
@@ -263,7 +263,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     });
   });
 
-  it('is answered once, however many answer at once', async () => {
+  it('is answered once, also by concurrent responses', async () => {
     const asked = await ask('unsigned');
     const plaintext = responseOf(shown(licence, transcriptOf(isoOf(asked), SHOP)));
     const response = sealed(isoOf(asked), SHOP, plaintext);
@@ -278,13 +278,13 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       expect(answer.status, answer.text).to.equal(400);
       return answer.text;
     };
-    it('for credentials of another format alone', async () => {
+    it('for credentials of another format only', async () => {
       expect(await refusal({ dcql_query: { credentials: [CARD] } })).to.match(/credentials.0.*mdocs alone/);
       const sets = [{ options: [['card']] }];
       const query = { credentials: [CARD, LICENCE], credential_sets: sets };
       expect(await refusal({ dcql_query: query })).to.match(/credential_sets.0.*nothing else/);
     });
-    it('for one document type twice, and without names of elements', async () => {
+    it('for one document type twice, and without element names', async () => {
       const twice = { credentials: [LICENCE, { ...LICENCE, id: 'again' }] };
       expect(await refusal({ dcql_query: twice })).to.match(/credentials.1.*another query/);
       const { claims: _, ...bare } = LICENCE;
@@ -307,7 +307,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       const answer = await shop.call('POST', '/verifier/offer', body);
       expect([answer.status, answer.text]).to.satisfy(([s, t]: [number, string]) => s === 400 && /no transaction/.test(t));
     });
-    it('with no protocol, or one of them twice', async () => {
+    it('with no protocol, or with a repeated one', async () => {
       const dcql_query = { credentials: [LICENCE] };
       expect(await refusal({ dcql_query, dcApiProtocols: [] })).to.match(/dcApiProtocols/);
       const twice = ['openid4vp', 'openid4vp'];

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { UNDECRYPTED_TRIES } from '../../application/verification/response-intake.ts';
+import { MAX_UNDECRYPTED_ATTEMPTS } from '../../application/verification/response-intake.ts';
 import { dcApiTranscript, redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { deviceResponse } from '../support/device.ts';
@@ -33,7 +33,7 @@ type OfPage = {
   readonly data: Members;
 };
 
-describe('asking with the Digital Credentials API', () => {
+describe('a request through the Digital Credentials API', () => {
   let shop: Shop;
   let held: Held;
   let licence: Held;
@@ -86,8 +86,8 @@ describe('asking with the Digital Credentials API', () => {
     expect(`${failure.code} ${failure.message}`).to.match(reason);
   }
 
-  describe('a signed request', () => {
-    it('is signed by the access key, names the pages that may ask and no address', async () => {
+  describe('that is signed', () => {
+    it('uses the access key, names the allowed origins and no address', async () => {
       const { data, payload, session } = await ask('signed');
       verifiedByLeaf(data['request']);
       expect(decode(data['request']).header['typ']).to.equal('oauth-authz-req+jwt');
@@ -100,13 +100,13 @@ describe('asking with the Digital Credentials API', () => {
       expect(payload['client_id']).to.match(/^x509_hash:/);
       expect(await shop.session(session)).to.deep.include({ useDcApi: true, status: 'fetched' });
     });
-    it('names only the page that asks when that one is known', async () => {
+    it('names only the calling origin if that is known', async () => {
       const { payload } = await ask('signed', { origin: KIOSK });
       expect(payload['expected_origins']).to.deep.equal([KIOSK]);
     });
   });
 
-  it('an unsigned request names neither client nor origins', async () => {
+  it('names neither client nor origins if it is unsigned', async () => {
     const { data } = await ask('unsigned');
     expect(data).to.have.all.keys(...['response_type', 'response_mode', 'nonce', 'dcql_query', 'client_metadata']);
   });
@@ -124,7 +124,7 @@ describe('asking with the Digital Credentials API', () => {
         });
       }
     }
-    it('by a page that fills in an error of null', async () => {
+    it('by a page that sends an error of null', async () => {
       const plain = await ask('plain');
       const vp_token = { card: [bound(plain)] };
       expect((await hand(plain, { vp_token, error: null })).status).to.equal(200);
@@ -150,14 +150,14 @@ describe('asking with the Digital Credentials API', () => {
         ]);
       }
     });
-    it('in the clear when that was asked for', async () => {
+    it('in the clear if that was requested', async () => {
       const asked = await ask('plain');
       expect(asked.payload['response_mode']).to.equal('dc_api');
       const answer = await hand(asked, { vp_token: { card: [bound(asked)] } });
       expect(answer.status, answer.text).to.equal(200);
       expect((await shop.session(asked.session))['status']).to.equal('completed');
     });
-    it('and the backend told, with no redirect for the page', async () => {
+    it('and reported to the backend, without a redirect for the page', async () => {
       const asked = await ask('told');
       expect((await present(asked, bound(asked))).body).to.deep.equal({});
       const call = shop.backend.calls.at(-1);
@@ -165,7 +165,8 @@ describe('asking with the Digital Credentials API', () => {
       expect(session).to.equal(asked.session);
       expect(withoutIssuers(credentials)).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
     });
-    it('N153 with an error, which ends the session, encrypted or not', async () => {
+    // N153
+    it('with an error, which ends the session, encrypted or not', async () => {
       for (const send of [hand, encrypted]) {
         const asked = await ask('signed');
         expect((await send(asked, { error: 'access_denied' })).status).to.equal(200);
@@ -173,7 +174,7 @@ describe('asking with the Digital Credentials API', () => {
         expect([status, failure.code]).to.deep.equal(['failed', 'access_denied']);
       }
     });
-    it('once, however many answer at once', async () => {
+    it('once, also by concurrent responses', async () => {
       const asked = await ask('signed');
       const data = { response: await encrypt(asked, { vp_token: { card: [bound(asked)] } }) };
       const answers = await Promise.all(Array.from({ length: 50 }, () => hand(asked, data)));
@@ -182,19 +183,20 @@ describe('asking with the Digital Credentials API', () => {
     });
   });
 
-  describe('refuses', () => {
-    it('N151 a presentation in the clear when encryption was asked for', async () => {
+  describe('rejects', () => {
+    // N151
+    it('a presentation in the clear if encryption was requested', async () => {
       const asked = await ask('signed');
       await refused(asked, await hand(asked, { vp_token: { card: [bound(asked)] } }), /not encrypted/);
     });
-    it('a response and more beside it, an encrypted one that nobody asked for, and what does not decrypt', async () => {
+    it('a response with further properties, an unrequested encrypted one, and an undecryptable one', async () => {
       const one = await ask('signed');
       const response = await encrypt(one, { vp_token: { card: [bound(one)] } });
       await refused(one, await hand(one, { response, error: 'access_denied' }), /response and more/);
       const plain = await ask('plain');
       await refused(plain, await hand(plain, { response }), /not asked/);
       const other = await ask('signed');
-      for (let i = 1; i < UNDECRYPTED_TRIES; i++) {
+      for (let i = 1; i < MAX_UNDECRYPTED_ATTEMPTS; i++) {
         expect((await hand(other, { response })).status).to.equal(400);
         expect((await shop.session(other.session))['status'], 'still open').to.equal('fetched');
       }
@@ -202,18 +204,21 @@ describe('asking with the Digital Credentials API', () => {
       const number = await ask('signed');
       await refused(number, await hand(number, { response: 7 }), /not a string/);
     });
-    it('N152 a presentation for a page of somebody else', async () => {
+    // N152
+    it('a presentation for the page of another verifier', async () => {
       const asked = await ask('signed');
       await refused(asked, await present(asked, bound(asked, 'https://evil.example')), /aud_mismatch/);
       const mdoc = await ask('mdoc');
       const text = show(transcript(mdoc, 'https://evil.example'));
       await refused(mdoc, await present(mdoc, text, 'licence'), /device_signature/);
     });
-    it('N152 a presentation for another of our pages than the one that asked', async () => {
+    // N152
+    it('a presentation for another allowed origin than the calling one', async () => {
       const asked = await ask('signed', { origin: SHOP });
       await refused(asked, await present(asked, bound(asked, KIOSK)), /aud_mismatch/);
     });
-    it('N83 a presentation for our client id, and one with several audiences', async () => {
+    // N83
+    it('a presentation for the client id, and one with several audiences', async () => {
       const asked = await ask('signed');
       const text = bind(asked, held, ['name'], { aud: asked.payload['client_id'] });
       await refused(asked, await present(asked, text), /aud_mismatch/);
@@ -227,13 +232,15 @@ describe('asking with the Digital Credentials API', () => {
         await refused(asked, await present(asked, bind(asked, held, ['name'], { aud })), /aud_mismatch/);
       });
     }
-    it('N122 an mdoc whose origin has a prefix or a slash', async () => {
+    // N122
+    it('an mdoc whose origin has a prefix or a slash', async () => {
       for (const origin of [`origin:${SHOP}`, `${SHOP}/`]) {
         const asked = await ask('mdoc');
         await refused(asked, await present(asked, show(transcript(asked, origin)), 'licence'), /device_sig/);
       }
     });
-    it('N120 an mdoc whose transcript leaves the encryption out', async () => {
+    // N120
+    it('an mdoc whose transcript leaves the encryption out', async () => {
       const asked = await ask('mdoc');
       const bytes = dcApiTranscript({
         origin: SHOP,
@@ -242,7 +249,8 @@ describe('asking with the Digital Credentials API', () => {
       });
       await refused(asked, await present(asked, show(bytes), 'licence'), /device_signature/);
     });
-    it('N121 an mdoc in the transcript of a redirect', async () => {
+    // N121
+    it('an mdoc in the transcript of a redirect', async () => {
       const asked = await ask('mdoc');
       const bytes = redirectTranscript({
         clientId: asked.payload['client_id'],
@@ -257,7 +265,7 @@ describe('asking with the Digital Credentials API', () => {
       const text = bind(asked, held, ['name'], { aud: `origin:${SHOP}`, nonce: 'another' });
       await refused(asked, await present(asked, text), /nonce_mismatch/);
     });
-    it('without an answer, or with one that is not JSON, and leaves the session as it is', async () => {
+    it('a missing or non-JSON response, and leaves the session unchanged', async () => {
       const asked = await ask('signed');
       for (const options of [{ json: {} }, { json: { state: 'x' } }, { form: { error: 'access_denied' } }, { json: [] }]) {
         const { status } = await shop.service.call('POST', asked.uri, options as { json: object });
@@ -266,7 +274,7 @@ describe('asking with the Digital Credentials API', () => {
       expect((await shop.session(asked.session))['status']).to.equal('fetched');
       expect((await present(asked, bound(asked))).status).to.equal(200);
     });
-    it('an answer after the end, and to nothing', async () => {
+    it('a response after the expiry, and to an unknown request', async () => {
       const asked = await ask('signed');
       const text = bound(asked);
       const clock = sinon.useFakeTimers({ now: Date.now() + 301_000, toFake: ['Date'] });
@@ -300,7 +308,7 @@ describe('asking with the Digital Credentials API', () => {
     expect((await shop.session(wallets.session))['status']).to.equal('fetched');
   });
 
-  it('lets scripts of other origins in, and says how in a preflight', async () => {
+  it('allows scripts of other origins, and answers their preflight', async () => {
     const asked = await ask('signed');
     const preflight = await fetch(asked.uri, {
       method: 'OPTIONS',
@@ -313,17 +321,17 @@ describe('asking with the Digital Credentials API', () => {
     expect([refusal.status, refusal.headers.get('access-control-allow-origin')]).to.deep.equal([400, '*']);
   });
 
-  describe('is set up', () => {
+  describe('is configured', () => {
     const offer = (more: object) => shop.call('POST', '/verifier/offer', { response_type: 'dc-api', ...more });
     const write = (changes: object) => shop.call('POST', '/verifier/config', { id: 'bad', dcql_query: QUERY, ...changes });
 
-    it('only with pages that may ask', async () => {
+    it('only with allowed origins', async () => {
       const foreign = await offer({ requestId: 'signed', origin: 'https://evil.example' });
       expect([foreign.status, foreign.body.errors[0].path]).to.deep.equal([400, 'origin']);
       const uri = { response_type: 'uri', requestId: 'signed', origin: SHOP };
       expect((await offer(uri)).status).to.equal(400);
     });
-    it('for the own pages where nobody is named, and without a redirect though one is', async () => {
+    it("for the tenant's own pages by default, and without the configured redirect", async () => {
       const own = new URL(shop.service.address).origin;
       for (const expectedOrigins of [undefined, null, []]) {
         await shop.configure({ id: 'published', ...(expectedOrigins !== undefined && { expectedOrigins }) });
@@ -356,7 +364,7 @@ describe('asking with the Digital Credentials API', () => {
 
 const FURTHER = ['bank', 'state'];
 
-describe('a request through the Digital Credentials API that several keys sign', () => {
+describe('a request through the Digital Credentials API with several signing keys', () => {
   let shop: Shop;
   let held: Held;
 
@@ -387,7 +395,7 @@ describe('a request through the Digital Credentials API that several keys sign',
   const compact = ({ payload, signatures }: Members): string[] =>
     signatures.map((one: Members) => `${one['protected']}.${payload}.${one['signature']}`);
 
-  it('has one payload, and in the header of each signature who asks (OpenID4VP 1.0 appendix A.3.2)', async () => {
+  it('has one payload, and the client in the header of each signature (OpenID4VP 1.0 appendix A.3.2)', async () => {
     const { dcApi, uri } = await offered();
     expect((await shop.service.call('GET', uri)).body).to.deep.equal(dcApi);
     const [{ protocol, data } = { protocol: '', data: {} }, ...others] = dcApi.requests as Members[];
@@ -425,13 +433,13 @@ describe('a request through the Digital Credentials API that several keys sign',
     expect(withoutIssuers(credentials)).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
   });
 
-  it('keeps the key chains that it names from being deleted', async () => {
+  it('protects its key chains from deletion', async () => {
     const answer = await shop.call('DELETE', '/key-chain/bank');
     expect(answer.status).to.equal(409);
     expect(answer.text).to.match(/presentation configuration several/);
   });
 
-  it('is served no more once one of its keys was taken away', async () => {
+  it('is not served once one of its keys was removed', async () => {
     await shop.call('POST', '/key-chain', { id: 'passing', usageType: 'access' });
     const configured = { expectedOrigins: [SHOP], dcApiRequest: 'multisigned' };
     await shop.configure({ id: 'passing', ...configured, furtherAccessKeyChainIds: ['passing'] });
@@ -464,7 +472,7 @@ describe('a request through the Digital Credentials API that several keys sign',
     }
   });
 
-  it('is made in the name of no configuration that a client may not use', async () => {
+  it('is not created for a configuration that the client may not use', async () => {
     await shop.configure({ id: 'foreign', accessKeyChainId: 'state', expectedOrigins: [SHOP] });
     const wanted = { roles: ['presentation:manage'], allowedPresentationConfigs: ['mine'] };
     const token = await addClient({ service: shop.service, token: shop.token }, 'limited', wanted);

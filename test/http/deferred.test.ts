@@ -83,7 +83,7 @@ describe('deferred issuance', () => {
   const statusOf = async (session: string) => (await call('GET', `/session/${session}`)).body.status;
   const errorOf = (answer: Answer) => [answer.status, answer.body.error];
 
-  it('hands out a transaction and the interval of the backend, and no more', async () => {
+  it('returns a transaction and the interval of the backend only', async () => {
     const { uri } = await offer();
     const wallet = new RawWallet(service, 'acme');
     const token = await wallet.accessToken(uri);
@@ -95,7 +95,8 @@ describe('deferred issuance', () => {
     expect(second.answer.body.interval).to.equal(17);
   });
 
-  it('keeps the wallet waiting in both published forms, and notifies of nothing yet (N146)', async () => {
+  // issuance N146
+  it('keeps the wallet waiting in both published forms, without a notification', async () => {
     const deferral = await defer();
     const pending = await poll(deferral);
     expect(pending.status).to.equal(202);
@@ -106,7 +107,7 @@ describe('deferred issuance', () => {
     expect(await statusOf(deferral.session)).to.equal('fetched');
   });
 
-  it('signs the claims that the backend supplies for each key, once', async () => {
+  it('signs the claims of the backend for each key, once', async () => {
     const deferral = await defer(3);
     const done = await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
     expect(done.status, done.text).to.equal(200);
@@ -128,7 +129,7 @@ describe('deferred issuance', () => {
     expect(errorOf(await legacyPoll(deferral))).to.deep.equal([400, 'invalid_transaction_id']);
   });
 
-  it('hands on a credential that the backend made itself', async () => {
+  it('passes on a credential that the backend created', async () => {
     const deferral = await defer();
     const done = await decide(deferral.transactionId, 'complete', { credential: 'made.by.them~' });
     expect(done.status, done.text).to.equal(200);
@@ -139,7 +140,7 @@ describe('deferred issuance', () => {
     expect(fetched.body.credentials).to.deep.equal([{ credential: 'made.by.them~' }]);
   });
 
-  it('is kept from the older form, which cannot be encrypted, where encryption is required', async () => {
+  it('is not available at the older, unencrypted endpoint if encryption is required', async () => {
     const config = { display: [{ name: 'Acme', locale: 'en' }], batchSize: 5 };
     const required = { requestEncryption: 'required' };
     for (const strictness of [required, { ...required, responseEncryption: 'required' }]) {
@@ -155,7 +156,7 @@ describe('deferred issuance', () => {
     }
   });
 
-  it('can be revoked once it is handed out', async () => {
+  it('can be revoked after it was retrieved', async () => {
     const deferral = await defer();
     await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
     await poll(deferral);
@@ -165,7 +166,7 @@ describe('deferred issuance', () => {
     expect(errorOf(again.answer)).to.deep.equal([400, 'credential_request_denied']);
   });
 
-  it('is not handed out once its session was revoked', async () => {
+  it('is not returned once its session was revoked', async () => {
     const deferral = await defer();
     await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
     const revoked = await call('POST', '/session/revoke', { sessionId: deferral.session, status: 1 });
@@ -180,7 +181,7 @@ describe('deferred issuance', () => {
     expect(errorOf(await poll(deferral)), 'for good').to.deep.equal([400, 'credential_request_denied']);
   });
 
-  it('ends with its session when another transaction of it fails, be it ready or not', async () => {
+  it('ends with its session when another transaction of it fails, ready or not', async () => {
     const { uri, session } = await offer(['card', 'pass']);
     const wallet = new RawWallet(service, 'acme');
     const token = await wallet.accessToken(uri);
@@ -201,7 +202,7 @@ describe('deferred issuance', () => {
     expect(await statusOf(session)).to.equal('failed');
   });
 
-  it('completes the session when the last credential of the offer is fetched', async () => {
+  it('completes the session when the last credential of the offer is retrieved', async () => {
     const { uri, session } = await offer(['card', 'pass']);
     const wallet = new RawWallet(service, 'acme');
     const token = await wallet.accessToken(uri);
@@ -216,7 +217,7 @@ describe('deferred issuance', () => {
     expect(await statusOf(session)).to.equal('completed');
   });
 
-  it('ends with a reason for the operator when the backend gives up', async () => {
+  it('ends with a reason for the operator when the backend fails it', async () => {
     const deferral = await defer();
     const failed = await decide(deferral.transactionId, 'fail', { errorMessage: 'no such person' });
     expect(failed.status, failed.text).to.equal(200);
@@ -231,7 +232,7 @@ describe('deferred issuance', () => {
     expect(record.body).to.include({ status: 'failed', errorMessage: 'no such person' });
   });
 
-  it('is decided once, whatever comes first', async () => {
+  it('is decided once, by the first decision', async () => {
     for (const [first, second] of [
       ['complete', 'fail'],
       ['fail', 'complete'],
@@ -246,7 +247,7 @@ describe('deferred issuance', () => {
     }
   });
 
-  it('is decided by one of many and fetched by one of many', async () => {
+  it('is decided once and retrieved once under concurrency', async () => {
     const deferral = await defer();
     const decisions = await Promise.all(
       Array.from({ length: 20 }, (_, index) => decide(deferral.transactionId, 'complete', { credential: `number.${index}~` })),
@@ -260,7 +261,7 @@ describe('deferred issuance', () => {
     expect(won[0]?.body.credentials).to.deep.equal([{ credential: `number.${winner}~` }]);
   });
 
-  it('refuses what cannot be issued, and changes nothing by that', async () => {
+  it('rejects a credential that cannot be issued, and changes nothing', async () => {
     const { transactionId } = await defer(2);
     const cases: [string, unknown, RegExp][] = [
       ['nothing', {}, /one of/],
@@ -280,7 +281,7 @@ describe('deferred issuance', () => {
     expect((await call('GET', `/issuer/deferred/${transactionId}`)).body.status).to.equal('pending');
   });
 
-  it('shows the backend what waits', async () => {
+  it('shows pending transactions to the backend', async () => {
     const one = await defer();
     const list = await call('GET', `/issuer/deferred?session=${one.session}`);
     expect(list.body).to.have.length(1);
@@ -298,7 +299,7 @@ describe('deferred issuance', () => {
     expect((await call('GET', '/issuer/deferred')).body.length).to.be.greaterThan(1);
   });
 
-  it('forgets the keys of the wallet once it has fetched the credential', async () => {
+  it('forgets the keys of the wallet after the retrieval', async () => {
     const one = await defer(2);
     const keys = async () => (await call('GET', `/issuer/deferred/${one.transactionId}`)).body.holderKeys.length;
     const path = `/issuer/deferred/${one.transactionId}/complete`;
@@ -309,7 +310,7 @@ describe('deferred issuance', () => {
     expect(await keys()).to.equal(0);
   });
 
-  it('is nothing to a client of other configurations', async () => {
+  it('is invisible to a client of other configurations', async () => {
     const { transactionId } = await defer();
     const secret = 'secret-of-a-restricted-client-01234';
     const rights = { roles: ['issuance:offer'], allowedIssuanceConfigs: ['pass'] };
@@ -322,11 +323,11 @@ describe('deferred issuance', () => {
     expect((await call('POST', `${path}/fail`, { errorMessage: 'x' }, token)).status).to.equal(404);
   });
 
-  describe('refuses a wallet', () => {
+  describe('rejects a wallet', () => {
     const refused = async (what: string, answer: Promise<Answer>, status: number, error: string | undefined) =>
       expect(errorOf(await answer), what).to.deep.equal([status, error]);
 
-    it('without a token, or with a proof that was made for something else', async () => {
+    it('without a token, or with a proof for another request', async () => {
       const deferral = await defer();
       const { wallet, token, transactionId } = deferral;
       const json = { transaction_id: transactionId };
@@ -343,7 +344,7 @@ describe('deferred issuance', () => {
       await refused('garbage at the root', service.call('GET', root, { headers: garbage }), 401, 'invalid_token');
     });
 
-    it('without a transaction id, or with one that is not its own', async () => {
+    it('without a transaction id, or with that of another wallet', async () => {
       const [one, other] = [await defer(), await defer()];
       await refused('missing', poll(one, {}), 400, 'invalid_credential_request');
       await refused('a number', poll(one, { transaction_id: 7 }), 400, 'invalid_credential_request');
@@ -355,7 +356,7 @@ describe('deferred issuance', () => {
       expect((await poll(other)).status).to.equal(200);
     });
 
-    it('whose token was revoked', async () => {
+    it('with a revoked token', async () => {
       const { uri } = await offer();
       const wallet = new RawWallet(service, 'acme');
       const { access_token: token } = (await wallet.redeem(await wallet.code(uri))).body;

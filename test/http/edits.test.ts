@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readOnlyNames } from '../../adapters/http/input/read-only-members.ts';
+import { readOnlyNames } from '../../adapters/http/input/read-only-properties.ts';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import { type Edit, editsOf, writer } from '../support/edits.ts';
@@ -12,7 +12,7 @@ import { ThreadHolds } from '../support/thread-holds.ts';
 
 const registrar = await sharedRegistrar();
 
-describe('Who edits what somebody else changed meanwhile', () => {
+describe('An edit with If-Match of a resource that was changed in the meantime', () => {
   let service: TestService;
   let world: Populated;
   let root: string;
@@ -26,7 +26,7 @@ describe('Who edits what somebody else changed meanwhile', () => {
   });
   after(() => service.close());
 
-  it('is told so, whatever it is, and changes nothing', async () => {
+  it('returns 409 for every kind, and changes nothing', async () => {
     for (const edit of edits) {
       const { read, write, tagOf } = writer(world, root, edit);
       for (const [which, { method, path }] of edit.writes.entries()) {
@@ -52,7 +52,7 @@ describe('Who edits what somebody else changed meanwhile', () => {
     }
   });
 
-  it('is told so for every route that edits a single thing', async () => {
+  it('returns 409 on every route that edits a single resource', async () => {
     const routes = collectRoutes(service.service.container).filter(({ edits }) => edits?.id !== undefined);
     const params = {
       ...world.ids,
@@ -87,7 +87,7 @@ describe('Who edits what somebody else changed meanwhile', () => {
     }
   });
 
-  it('removes nothing that is another by now, and what it read', async () => {
+  it('deletes only the version that was read', async () => {
     const { token } = world;
     const make = async (id: string) => {
       await created(service, token, '/key-chain', { id, usageType: 'signing' });
@@ -113,7 +113,7 @@ describe('Who edits what somebody else changed meanwhile', () => {
     expect((await service.call('DELETE', '/tenant/brief', last)).status).to.equal(200);
   });
 
-  it('is refused where a condition would be of no use, or is none', async () => {
+  it('is rejected on routes without conditions, and with an invalid condition', async () => {
     const { token } = world;
     const send = (method: string, path: string, headers: Record<string, string>, json?: object) =>
       service.call(method, path, { token, headers, ...(json && { json }) });
@@ -133,7 +133,7 @@ describe('Who edits what somebody else changed meanwhile', () => {
     ]);
   });
 
-  it('learns nothing about secrets from a tag', async () => {
+  it('reveals nothing about secrets by its tag', async () => {
     const { token } = world;
     const put = async (clientSecret: string) => {
       const upstream = { issuer: 'http://127.0.0.1:9', clientId: 'edited', clientSecret };
@@ -189,7 +189,7 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
 /** What answers have beside the resource; who sends it back is not refused. */
 const READ_ONLY = /(^|\.)warnings$|^clients\[\]\./;
 
-describe('What is written of a resource', () => {
+describe('Properties that are written to a resource', () => {
   let service: TestService;
   let paths: Paths;
   let schemas: Readonly<Record<string, Schema>>;
@@ -245,7 +245,7 @@ describe('What is written of a resource', () => {
     });
   }
 
-  it('is shown, member by member', () => {
+  it('are shown one by one', () => {
     const compared: string[] = [];
     for (const [path, operations] of Object.entries(paths)) {
       if (path.startsWith('/{tenant}')) continue;
@@ -269,7 +269,7 @@ describe('What is written of a resource', () => {
     ]);
   });
 
-  it('of a presentation configuration holds what signers are judged by', async () => {
+  it('of a presentation configuration include the rules for signers', async () => {
     const { token } = await createTenant(service, 'acme');
     const call = (method: string, path: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
     const dcql_query = { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['urn:a'] } }] };
@@ -301,7 +301,7 @@ const other = (value: unknown): unknown => {
   return value === null ? 'something' : { ...(value as object), id: 'other' };
 };
 
-describe('A member that is shown and cannot be written', () => {
+describe('A read-only property', () => {
   let service: TestService;
   let world: Populated;
   let root: string;
@@ -313,7 +313,7 @@ describe('A member that is shown and cannot be written', () => {
   });
   after(() => service.close());
 
-  it('may be sent back as it was read, at every address; another value is refused by its name', async () => {
+  it('may be sent back unchanged at every address; another value is rejected by name', async () => {
     const seen: string[] = [];
     for (const route of collectRoutes(service.service.container)) {
       const { method, path, body, members = body, responses } = route;
@@ -356,7 +356,7 @@ describe('A member that is shown and cannot be written', () => {
     ]);
   });
 
-  it('comes with everything else that was read, at every address', async () => {
+  it('may be sent back with the whole resource at every address', async () => {
     for (const route of collectRoutes(service.service.container)) {
       const { method, surface } = route;
       if (surface !== 'admin' || !['patch', 'put'].includes(method)) continue;
@@ -380,7 +380,7 @@ describe('A member that is shown and cannot be written', () => {
     }
   });
 
-  it('may be sent back of a key without usages, which no key becomes', async () => {
+  it('may be sent back for a key without usages', async () => {
     const { token } = world;
     const call = (method: string, path: string, json?: object) =>
       service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
@@ -396,7 +396,7 @@ describe('A member that is shown and cannot be written', () => {
     }
   });
 
-  it('may be older than what stands there now, where the service itself or others change it', async () => {
+  it('may be outdated if the service itself or another client changes it', async () => {
     const { token } = world;
     const call = (method: string, path: string, json?: object, by = token) =>
       service.call(method, path, { token: by, ...(json === undefined ? {} : { json }) });
@@ -426,7 +426,7 @@ describe('A member that is shown and cannot be written', () => {
     expect((await tenants(more)).status, 'gone meanwhile').to.equal(200);
   });
 
-  it('is not asked for where nothing is sent', async () => {
+  it('is not read if none is sent', async () => {
     for (const [method, path] of [
       ['PUT', '/session-config'],
       ['PUT', '/status-list-config'],
@@ -437,7 +437,7 @@ describe('A member that is shown and cannot be written', () => {
     }
   });
 
-  it('is no way to learn of what is not there', async () => {
+  it('does not reveal missing resources', async () => {
     const answer = await service.call('PATCH', '/client/nobody', {
       token: world.token,
       json: { roles: ['issuance:offer'], clientId: 'somebody' },
@@ -449,7 +449,7 @@ describe('A member that is shown and cannot be written', () => {
 /** What reading as many members takes anyway, with room for slow machines. */
 const LIMIT_MS = 400;
 
-describe('A document with very many members that nobody knows', () => {
+describe('A document with very many unknown properties', () => {
   let service: TestService;
   let world: Populated;
   const holds = new ThreadHolds();
@@ -463,7 +463,7 @@ describe('A document with very many members that nobody knows', () => {
     await service.close();
   });
 
-  it('of a client that may do little does not hold up other tenants', async () => {
+  it('of a client with few rights does not block other tenants', async () => {
     const token = await addClient(world, 'offers', { roles: ['issuance:offer'] });
     const members = Array.from({ length: 80_000 }, (_, index) => `"a${index}":1`);
     const sent = {

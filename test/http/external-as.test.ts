@@ -103,7 +103,7 @@ for (const { name, open } of servedDatabases()) {
     const expectError = (answer: Answer, status: number, error: string) =>
       expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error]);
 
-    it('get the credential of the offer that they name, for the user that they name', async () => {
+    it('get the credential of the offer and the user that they name', async () => {
       const { session: id, issuer_state } = await offer('badge');
       const text = await tokenFor({ scope: 'badge', claims: { issuer_state, department: 'R&D' } });
       expect(issued(await wallet.request(text, 'badge'))).to.include({ department: 'R&D' });
@@ -147,7 +147,7 @@ for (const { name, open } of servedDatabases()) {
       expect((await sessionsOf('dora')).map((found) => found.id)).to.deep.equal([id]);
     });
 
-    it('make one session, however many requests come at once', async () => {
+    it('create one session for concurrent requests', async () => {
       const text = await tokenFor({ accountId: 'emil' });
       const nonces = await Promise.all(Array.from({ length: 8 }, () => wallet.nonce()));
       const answers = await Promise.all(nonces.map((nonce) => wallet.request(text, 'card', { nonce })));
@@ -155,7 +155,7 @@ for (const { name, open } of servedDatabases()) {
       expect(await sessionsOf('emil')).to.have.length(1);
     });
 
-    it('leave nothing in the database by which their user can be read', async () => {
+    it('leave no readable user in the database', async () => {
       issued(await wallet.request(await tokenFor({ accountId: 'helena' }), 'card'));
       expect(await sessionsOf('helena')).to.have.length(1);
       const rows = await rawSql(database?.url ?? '', async (run) => {
@@ -167,7 +167,7 @@ for (const { name, open } of servedDatabases()) {
       expect(text).to.not.include(provider.issuer);
     });
 
-    it('bring nothing after the credentials of their person were revoked, and go on for other users', async () => {
+    it('are rejected after a revocation of their person, and accepted for other users', async () => {
       const { issuer_state } = await offer('member');
       const tokenOf = (accountId: string) => tokenFor({ scope: 'member', accountId, claims: { issuer_state } });
       const [alice, gina, bob] = [await tokenOf('alice'), await tokenOf('gina'), await tokenOf('bob')];
@@ -182,7 +182,7 @@ for (const { name, open } of servedDatabases()) {
       expect(issued(await wallet.request(bob, 'member'))).to.include({ number: 'bob' });
     });
 
-    it('are good for notifications, too', async () => {
+    it('are accepted for notifications, too', async () => {
       const text = await tokenFor({ accountId: 'fred' });
       const answer = await wallet.request(text, 'card');
       const json = { notification_id: answer.body.notification_id, event: 'credential_accepted' };
@@ -195,7 +195,7 @@ for (const { name, open } of servedDatabases()) {
       expect(told.status, told.text).to.equal(204);
     });
 
-    it('name credentials by identifiers of their server', async () => {
+    it('select credentials by identifiers of their server', async () => {
       const detail = { type: 'openid_credential', credential_configuration_id: 'card' };
       const text = await tokenFor({
         accountId: 'gina',
@@ -214,7 +214,7 @@ for (const { name, open } of servedDatabases()) {
       expect(issued(await request({ credential_configuration_id: 'card' })).vct).to.equal('urn:card:1');
     });
 
-    it('cover what they name, and nothing that needs an interaction first', async () => {
+    it('cover what they name, except credentials that need an interaction first', async () => {
       const text = await tokenFor({ accountId: 'bob', scope: 'card web' });
       issued(await wallet.request(text, 'card'));
       expectError(await wallet.request(text, 'badge'), 403, 'insufficient_scope');
@@ -227,7 +227,7 @@ for (const { name, open } of servedDatabases()) {
       expect((await sessions()).length).to.equal(before);
     });
 
-    describe('are refused', () => {
+    describe('are rejected', () => {
       let before: number;
       beforeEach(async () => {
         before = (await sessions()).length;
@@ -246,7 +246,7 @@ for (const { name, open } of servedDatabases()) {
         expectInvalid(await wallet.request(await tokenFor(stranger, `${wallet.issuer}/`), 'card'));
       });
 
-      it('after their end', async () => {
+      it('after their expiry', async () => {
         const text = await tokenFor({ ...stranger, lifetimeSeconds: 30 });
         const clock = sinon.useFakeTimers({ now: Date.now() + 91_000, toFake: ['Date'] });
         try {
@@ -256,7 +256,7 @@ for (const { name, open } of servedDatabases()) {
         }
       });
 
-      it('when something in them was changed', async () => {
+      it('after a modification', async () => {
         const [header, payload = '', signature] = (await tokenFor(stranger)).split('.');
         const claims = { ...payloadOf(`.${payload}.`), sub: 'alice' };
         const other = Buffer.from(JSON.stringify(claims)).toString('base64url');
@@ -265,7 +265,7 @@ for (const { name, open } of servedDatabases()) {
         expectInvalid(await wallet.request(`${none}.${payload}.`, 'card'));
       });
 
-      it('from a server that the tenant does not name, which nobody is asked about', async () => {
+      it('from a server that the tenant does not name, without a call to it', async () => {
         const other = await BentProvider.start();
         const claims = { aud: wallet.issuer, sub: 'alice', scope: 'card', nonce: undefined };
         const text = other.token({ claims: { ...claims, cnf: { jkt: thumbprintOf(wallet.dpopKey) } } });
@@ -274,7 +274,7 @@ for (const { name, open } of servedDatabases()) {
         await other.close();
       });
 
-      it('when another server signed them', async () => {
+      it('signed by another server', async () => {
         const other = await BentProvider.start();
         const claims = { iss: provider.issuer, aud: wallet.issuer, scope: 'card', nonce: undefined };
         expectInvalid(await wallet.request(other.token({ claims }), 'card'));
@@ -296,7 +296,7 @@ for (const { name, open } of servedDatabases()) {
         expectInvalid(await other.request(text, 'card'));
       });
 
-      it('when they are bound to no key, or to another one, or sent as if they were not', async () => {
+      it('without key binding, with another key, or sent as bearer tokens', async () => {
         const bare = await provider.accessTokenFor(wallet.issuer, { ...stranger, scope: 'card' });
         expectInvalid(await wallet.request(bare, 'card', { headers: { Authorization: `Bearer ${bare}` } }));
         expectInvalid(await wallet.request(bare, 'card'));
@@ -311,13 +311,13 @@ for (const { name, open } of servedDatabases()) {
         expectError(await wallet.request(text, 'card', { headers: other }), 401, 'invalid_dpop_proof');
       });
 
-      it('when they are bound in a way that cannot be checked', async () => {
+      it('with an unsupported key binding', async () => {
         const claims = { cnf: { 'x5t#S256': 'x'.repeat(43) } };
         const bare = await provider.accessTokenFor(wallet.issuer, { ...stranger, scope: 'card', claims });
         expectInvalid(await wallet.request(bare, 'card', { headers: { Authorization: `Bearer ${bare}` } }));
       });
 
-      it('when they name an offer that does not exist, is no such offer, or is for users of another server', async () => {
+      it('for a missing or unsuitable offer, or an offer of another server', async () => {
         const preAuthorized = await created(service, token, '/issuer/offer', offerBody('card'));
         const publicId = new URL(new URL(preAuthorized.uri).searchParams.get('credential_offer_uri') ?? '').pathname.split('/').at(-1);
         const elsewhere = await offer('card', { authorization_server: wallet.issuer });
@@ -330,7 +330,7 @@ for (const { name, open } of servedDatabases()) {
       });
     });
 
-    it('are not ID tokens', async () => {
+    it('if they are ID tokens', async () => {
       const bent = await BentProvider.start();
       try {
         await configure({ authServers: [bent.issuer], dPopRequired: false });
@@ -344,7 +344,7 @@ for (const { name, open } of servedDatabases()) {
       }
     });
 
-    it('may be bearer tokens where the tenant wants that', async () => {
+    it('may be bearer tokens if the tenant allows it', async () => {
       await configure({ dPopRequired: false });
       const bare = await provider.accessTokenFor(wallet.issuer, { accountId: 'bob', scope: 'card' });
       issued(await wallet.request(bare, 'card', { headers: { Authorization: `Bearer ${bare}` } }));
@@ -355,7 +355,7 @@ for (const { name, open } of servedDatabases()) {
       await configure();
     });
 
-    it('get nothing from an offer that is over, or that covers something else', async () => {
+    it('get nothing from an ended offer, or for an unrelated one', async () => {
       const { session: id, issuer_state } = await offer('card', { expiresIn: 30 });
       const text = await tokenFor({ accountId: 'alice', claims: { issuer_state } });
       const clock = sinon.useFakeTimers({ now: Date.now() + 31_000, toFake: ['Date'] });
@@ -371,14 +371,14 @@ for (const { name, open } of servedDatabases()) {
       issued(await wallet.request(badge, 'card'));
     });
 
-    it('do not pass a proof twice', async () => {
+    it('reject a repeated proof', async () => {
       const text = await tokenFor({ accountId: 'bob' });
       const headers = wallet.authorization(text);
       issued(await wallet.request(text, 'card', { headers }));
       expectError(await wallet.request(text, 'card', { headers }), 401, 'invalid_dpop_proof');
     });
 
-    it('wait when the keys of their server cannot be had', async () => {
+    it('can be retried when the keys of their server are unavailable', async () => {
       const gone = await BentProvider.start();
       const claims = { aud: wallet.issuer, scope: 'card', nonce: undefined };
       const text = gone.token({ claims: { ...claims, cnf: { jkt: thumbprintOf(wallet.dpopKey) } } });

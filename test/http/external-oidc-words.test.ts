@@ -65,7 +65,7 @@ describe('an external OpenID provider', () => {
   const call = (bearer: string, method: string, path: string, json?: object, at = service) =>
     at.call(method, path, { token: bearer, ...(json && { json }) });
 
-  it('gives the tokens that the page shows', async () => {
+  it('accepts the tokens of its documented setup', async () => {
     expect((await call(token(tenant()), 'GET', '/issuer/credentials')).status).to.equal(200);
     const offer = await call(token(tenant()), 'GET', '/client');
     expect(offer.status, 'not its role').to.equal(403);
@@ -92,12 +92,12 @@ describe('an external OpenID provider', () => {
     });
   }
 
-  it('takes an access token whose type says so, whatever else it holds', async () => {
+  it('accepts an access token of the right type, regardless of its other claims', async () => {
     const marked = token({ ...tenant(), nonce: 'n', typ: 'Bearer' });
     expect((await call(marked, 'GET', '/issuer/credentials')).status).to.equal(200);
   });
 
-  it('is named letter by letter, with the slash that it ends in', async () => {
+  it('is compared exactly, including a trailing slash', async () => {
     const other = await start(issuer.replace(/\/$/, ''));
     try {
       const refused = await call(token(manager()), 'GET', '/tenant', undefined, other);
@@ -110,7 +110,7 @@ describe('an external OpenID provider', () => {
     expect([answer.status, answer.body.detail]).to.deep.equal([401, 'the access token comes from another issuer than OIDC names']);
   });
 
-  it('is told what its tokens lack', async () => {
+  it('learns from the error which claims its tokens lack', async () => {
     const { azp: _, ...nobody } = tenant() as Record<string, unknown>;
     const { tenant_id: __, ...nowhere } = tenant() as Record<string, unknown>;
     const needs = 'does not say who calls: it needs tenant_id (OIDC_SUB), and client_id or azp';

@@ -71,7 +71,7 @@ describe('access tokens of an external OpenID provider', () => {
     expect([other.status, other.body]).to.deep.equal([200, []]);
   });
 
-  it('name the person in the audit log, beside the client', async () => {
+  it('name the user in the audit log, with the client', async () => {
     const actors = async (query = '') => {
       const answer = await call(await tokenFor(claimsOf('acme')), 'GET', `/audit-log?target=seen${query}`);
       expect(answer.status, answer.text).to.equal(200);
@@ -89,7 +89,7 @@ describe('access tokens of an external OpenID provider', () => {
     expect(await actors('&actor=back')).to.deep.equal([]);
   });
 
-  it('give the roles that they name and no others', async () => {
+  it('grant the roles that they name and no others', async () => {
     expect(await statusOf(claimsOf('acme', ['presentation:request']))).to.equal(200);
     expect(await statusOf(claimsOf('acme', ['presentation:offer', 'offline_access']))).to.equal(200);
     for (const roles of [['issuance:manage'], [], ['PRESENTATION:MANAGE'], 'presentation:manage', { 0: 'x' }]) {
@@ -99,7 +99,7 @@ describe('access tokens of an external OpenID provider', () => {
     expect(await statusOf(nested)).to.equal(200);
   });
 
-  it('are refused without a tenant, with an unknown one, and for somebody else', async () => {
+  it('are rejected without a tenant, with an unknown one, and for another audience', async () => {
     const good = claimsOf('acme');
     expect(await statusOf({ ...good, tenant_id: undefined })).to.equal(401);
     for (const tenant_id of ['nobody', '', 7, null, ['acme'], 'Acme']) {
@@ -111,7 +111,7 @@ describe('access tokens of an external OpenID provider', () => {
     expect(await statusOf(good, { lifetimeSeconds: -120 })).to.equal(401);
   });
 
-  it('are refused when somebody else signed them, or nobody', async () => {
+  it('are rejected with a foreign or missing signature', async () => {
     const stranger = await startUpstreamProvider();
     try {
       const foreign = await stranger.accessTokenFor(AUDIENCE, {
@@ -142,7 +142,7 @@ describe('access tokens of an external OpenID provider', () => {
     expect(own.status, 'nothing of a tenant').to.equal(403);
   });
 
-  describe('of a client that is stored here', () => {
+  describe('of a registered client', () => {
     const manage = async (method: string, path: string, json?: object) => {
       const answer = await call(await tokenFor(claimsOf('acme')), method, path, json);
       expect(answer.status, answer.text).to.be.oneOf([200, 201]);
@@ -155,7 +155,7 @@ describe('access tokens of an external OpenID provider', () => {
       }),
     );
 
-    it('are bound by its restrictions and its roles, and by those of the token', async () => {
+    it('are limited by the restrictions and roles of both the client and the token', async () => {
       await manage('POST', '/verifier/config', { id: 'allowed', dcql_query: QUERY });
       await manage('POST', '/verifier/config', { id: 'forbidden', dcql_query: QUERY });
       const token = await tokenFor(claimsOf('acme', TENANT_ROLES, 'kiosk'));
@@ -166,7 +166,7 @@ describe('access tokens of an external OpenID provider', () => {
       const narrow = await tokenFor(claimsOf('acme', ['issuance:offer'], 'kiosk'));
       expect((await call(narrow, 'GET', '/verifier/config')).status).to.equal(403);
     });
-    it('cannot be kept out by another tenant, which registers its id', async () => {
+    it('cannot be blocked by another tenant that registers its id', async () => {
       const elsewhere = await tokenFor(claimsOf('other', TENANT_ROLES, 'booth'), { lifetimeSeconds: 600 });
       expect((await call(elsewhere, 'GET', '/client')).status).to.equal(200);
       await manage('POST', '/client', { clientId: 'booth', roles: ['presentation:request'] });
@@ -174,7 +174,7 @@ describe('access tokens of an external OpenID provider', () => {
       await manage('DELETE', '/client/booth');
       expect((await call(elsewhere, 'GET', '/client')).status).to.equal(200);
     });
-    it('end with it, and count again once it is made anew', async () => {
+    it('end with the client, and are valid again once it is created again', async () => {
       const restricted = { roles: ['presentation:request'], allowedPresentationConfigs: ['allowed'] };
       await manage('POST', '/client', { clientId: 'till', ...restricted });
       const token = await tokenFor(claimsOf('acme', TENANT_ROLES, 'till'));
@@ -196,7 +196,7 @@ describe('access tokens of an external OpenID provider', () => {
       expect(await statuses()).to.deep.equal([200, 403, 403]);
       await manage('DELETE', '/client/till');
     });
-    it('are judged by one look, until something of the tenant changes', async () => {
+    it('are verified with one read, until the tenant changes', async () => {
       const store = service.service.container.get(Store);
       const looks = sinon.spy(store, 'forService');
       try {
@@ -211,7 +211,7 @@ describe('access tokens of an external OpenID provider', () => {
         looks.restore();
       }
     });
-    it('change with it at once', async () => {
+    it('change with the client at once', async () => {
       const token = await tokenFor(claimsOf('acme', TENANT_ROLES, 'kiosk'));
       const configurations = () => call(token, 'GET', '/verifier/config');
       expect((await configurations()).body).to.have.length(1);
@@ -251,7 +251,7 @@ describe('access tokens of an external OpenID provider', () => {
       for (const stream of streams.splice(0)) stream.leave();
     });
 
-    it('tell it of changes, registered or not, after something of the tenant changed', async () => {
+    it('deliver changes, registered or not, after a change of the tenant', async () => {
       await done('POST', '/client', { clientId: 'follower', roles: ['presentation:request'] });
       const open = [await follow(await as('backend')), await follow(await as('follower'))];
       await done('PATCH', '/verifier/config/followed', { description: 'changed' });
@@ -276,7 +276,7 @@ describe('access tokens of an external OpenID provider', () => {
       expect((await again.next())?.data.status).to.equal('fetched');
     });
 
-    it('give it no role that only its registration has', async () => {
+    it('grant no role that only its registration has', async () => {
       const roles = ['presentation:request', 'presentation:manage'];
       await done('POST', '/client', { clientId: 'follower', roles });
       const narrow = await follow(await as('follower', ['presentation:request']));
@@ -289,7 +289,7 @@ describe('access tokens of an external OpenID provider', () => {
     });
   });
 
-  it('do not let a client pass for the service in the audit log', async () => {
+  it('cannot impersonate the service in the audit log', async () => {
     const make = async (client_id: string, clientId: string) =>
       call(await tokenFor(claimsOf('acme', TENANT_ROLES, client_id)), 'POST', '/client', {
         clientId,
@@ -317,7 +317,7 @@ describe('access tokens of an external OpenID provider', () => {
     expect(await statusOf(claimsOf('brief'))).to.equal(401);
   });
 
-  it('are remembered for a minute and no longer than they last', async () => {
+  it('are cached for a minute and not beyond their expiry', async () => {
     const token = await tokenFor(claimsOf('acme'), { lifetimeSeconds: 30 });
     expect((await call(token, 'GET', '/verifier/config')).status).to.equal(200);
     const clock = sinon.useFakeTimers({ now: Date.now() + 100_000, toFake: ['Date'] });
@@ -328,7 +328,7 @@ describe('access tokens of an external OpenID provider', () => {
     }
   });
 
-  it('are not given here', async () => {
+  it('are not issued by this service', async () => {
     for (const client_id of ['root', 'kiosk', '']) {
       const json = { grant_type: 'client_credentials', client_id, client_secret: '' };
       const answer = await service.call('POST', '/oauth2/token', { json });
@@ -337,7 +337,7 @@ describe('access tokens of an external OpenID provider', () => {
     }
   });
 
-  it('are judged by a provider whose health is part of ours', async () => {
+  it('depend on a provider that is part of the health check', async () => {
     const health = await service.call('GET', '/health');
     expect([health.status, health.body.details['identity-provider']?.status]).to.deep.equal([200, 'up']);
     const wrong = await startTestService(settings({ OIDC_CLIENT_SECRET: 'wrong' }));
@@ -350,7 +350,7 @@ describe('access tokens of an external OpenID provider', () => {
     }
   });
 
-  it('are judged by a provider that is not asked for its health by everybody', async () => {
+  it('need no provider call for an anonymous health check', async () => {
     const logins = () => provider.hits('/token');
     for (const [secret, status] of [
       [CONFIDENTIAL.clientSecret, 200],
@@ -369,7 +369,7 @@ describe('access tokens of an external OpenID provider', () => {
     }
   });
 
-  it('cannot be judged while the provider is down', async () => {
+  it('cannot be verified while the provider is down', async () => {
     const gone = await startUpstreamProvider();
     const token = await gone.accessTokenFor(AUDIENCE, { claims: { tenant_id: 'acme' } });
     await gone.close();
@@ -382,7 +382,7 @@ describe('access tokens of an external OpenID provider', () => {
     }
   });
 
-  it('are judged by a provider that is reached by another address than its own', async () => {
+  it('are verified at a provider with another internal address', async () => {
     const OIDC = 'https://login.example/realm';
     const key = newKey();
     const documents: Record<string, object> = {

@@ -12,7 +12,7 @@ import { LIST_OF_LISTS, signXml, type XmlPointer, xmlList } from '../support/xml
 const QEAA = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
 const MEBIBYTE = 1024 * 1024;
 
-describe('Trust lists of others that a verifier follows', () => {
+describe('Followed trust lists of other publishers', () => {
   let shop: Shop;
   let backend: Backend;
   let operator: Certified;
@@ -85,7 +85,7 @@ describe('Trust lists of others that a verifier follows', () => {
   const trustListsUp = async () => (await shop.call('GET', '/health')).body.details['trust-lists'].status;
   const forget = async () => expect((await shop.call('DELETE', '/cache/trust-list')).status).to.equal(204);
 
-  it('go on with the good copy when somebody else signs, and follow the new signer once a person confirms it', async () => {
+  it('keep the last good copy when someone else signs, and follow the new signer after its confirmation', async () => {
     serve('/changed', lote(operator, 1));
     const id = await follow('/changed');
     expect((await judged(id)).status).to.equal('completed');
@@ -118,7 +118,7 @@ describe('Trust lists of others that a verifier follows', () => {
     expect(told.at(-1)?.[0]).to.equal('confirmed');
   });
 
-  it('have a signer confirmed by its fingerprint as other programs print it', async () => {
+  it('let a signer be confirmed by its fingerprint in the format of other programs', async () => {
     const successors = await Promise.all([1, 2, 3].map((at) => certify({ name: `Successor ${at}` })));
     const shapes = [(text: string) => text, (text: string) => text.toLowerCase(), (text: string) => text.replaceAll(':', '')];
     for (const [at, next] of successors.entries()) {
@@ -143,7 +143,7 @@ describe('Trust lists of others that a verifier follows', () => {
     }
   });
 
-  it('were not found again when their copies are forgotten, which is no time long ago', async () => {
+  it('report no earlier retrieval after their copies were deleted', async () => {
     serve('/forgotten', lote(operator, 1));
     await judged(await follow('/forgotten'));
     expect((await followed('/forgotten')).checkedAt).to.match(/^20/);
@@ -151,7 +151,7 @@ describe('Trust lists of others that a verifier follows', () => {
     expect((await followed('/forgotten')).checkedAt).to.equal(null);
   });
 
-  it('that nobody vouches for are not confirmed by another tenant, and it sees none of them', async () => {
+  it('whose signer is unknown cannot be confirmed or seen by another tenant', async () => {
     serve('/private', lote(operator, 1));
     await judged(await follow('/private'));
     serve('/private', lote(successor, 2));
@@ -167,7 +167,7 @@ describe('Trust lists of others that a verifier follows', () => {
     expect(answer.status).to.equal(404);
   });
 
-  it('may be lists of lists, which lead to the national lists', async () => {
+  it('can be lists of lists that lead to the national lists', async () => {
     serve('/de', national('DE'));
     serve('/lotl', lotl(pointer('/de', 'DE'), pointer('/fr', 'FR')));
     serve('/fr', (response) => response.writeHead(500).end());
@@ -179,7 +179,7 @@ describe('Trust lists of others that a verifier follows', () => {
     expect((await followed('/de')).via).to.equal(`${backend.url}/lotl`);
   });
 
-  it('are not followed to private addresses, whatever a list of lists says', async () => {
+  it('are not followed to private addresses, regardless of the content of a list of lists', async () => {
     const inside = ['https://169.254.169.254/latest', 'https://10.1.2.3/list', 'http://192.0.2.1/list', 'file:///etc/passwd'];
     const pointers = inside.map((uri) => pointer('', 'DE', { uri }));
     serve('/inside', lotl(...pointers));
@@ -188,7 +188,7 @@ describe('Trust lists of others that a verifier follows', () => {
     expect(text.match(/unavailable: (?:forbidden|refused|blocked|not_allowed)\w*/g)?.length, text).to.equal(4);
   });
 
-  it('go round in no circle', async () => {
+  it('are not followed in cycles', async () => {
     serve(
       '/circle',
       lotl(pointer('/circle', 'EU', { signers: [europe.certificate] }), pointer('/circle2', 'EU', { signers: [europe.certificate] })),
@@ -202,14 +202,14 @@ describe('Trust lists of others that a verifier follows', () => {
     expect([backend.at('/circle').length - written, backend.at('/circle2').length]).to.deep.equal([1, 1]);
   });
 
-  it('vouch for nobody when another territory’s list stands at the address', async () => {
+  it('make no issuer trusted when the address serves the list of another territory', async () => {
     serve('/swapped', national('FR'));
     serve('/swapping', lotl(pointer('/swapped', 'DE')));
     const { status, text } = await judged(await follow('/swapping', { follow: {} }, europe));
     expect([status, /another_list: of FR instead of DE/.test(text)]).to.deep.equal(['failed', true]);
   });
 
-  it('vouch for nobody when they are replayed, endless, or never answer', async () => {
+  it('make no issuer trusted when they are replayed, endless or never answer', async () => {
     serve('/replayed', lote(operator, 7));
     const id = await follow('/replayed');
     expect((await judged(id)).status).to.equal('completed');
@@ -241,7 +241,7 @@ describe('Trust lists of others that a verifier follows', () => {
     expect([silent.status, /timeout/.test(silent.text)]).to.deep.equal(['failed', true]);
   });
 
-  it('are read while the service goes on, however large they are', async () => {
+  it('are read without blocking the service, regardless of their size', async () => {
     const services = Array.from({ length: 700 }, (_, at) => ({
       type: at === 0 ? QEAA : 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC',
       certificates: [issuer, operator.certificate],
@@ -253,7 +253,7 @@ describe('Trust lists of others that a verifier follows', () => {
   });
 });
 
-describe('a published trust list, read by a verifier', () => {
+describe('A published trust list that a verifier reads', () => {
   let shop: Shop;
   let operator: string;
   const asAcme = async (method: string, path: string, json?: unknown) => {
@@ -282,13 +282,13 @@ describe('a published trust list, read by a verifier', () => {
     info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
   };
 
-  it('vouches for the issuer that it names, and for its status lists', async () => {
+  it('makes the issuer in the list trusted, and its status lists', async () => {
     const entities = [{ ...own, revocationKeyChainId: 'status-list' }];
     await asAcme('POST', '/trust-list', { id: 'issuers', entities });
     expect(await judged('issuers')).to.equal('completed');
   });
 
-  it('vouches for nobody else, and for nobody when somebody else signed it', async () => {
+  it('makes no other issuer trusted, and none if someone else signed the list', async () => {
     const other = pem(await certify({ name: 'Other', ca: true }));
     const external = {
       type: 'external',
@@ -301,7 +301,7 @@ describe('a published trust list, read by a verifier', () => {
     expect(await judged('foreign', other)).to.equal('failed');
   });
 
-  it('may begin its numbers anew once the verifier forgot the old ones on demand', async () => {
+  it('can restart its sequence numbers after the verifier deleted the old ones on demand', async () => {
     const signer = await certify({ name: 'Operator' });
     const { rootCertificate } = await asAcme('GET', '/key-chain/signing');
     const certificates = [rootCertificate.replace(/-----[^-]+-----|\s/g, '')];
@@ -333,7 +333,7 @@ describe('a published trust list, read by a verifier', () => {
     }
   });
 
-  it('of wallet providers vouches for no issuer', async () => {
+  it('of wallet providers makes no issuer trusted', async () => {
     const LoTEType = 'http://uri.etsi.org/19602/LoTEType/EUWalletProvidersList';
     const scheme = {
       LoTEType,
@@ -354,7 +354,7 @@ describe('a published trust list, read by a verifier', () => {
   });
 });
 
-describe('trust lists of this service as anchors', () => {
+describe('Trust lists of this service as anchors', () => {
   let shop: Shop;
   let held: Held;
   let list: string;
@@ -386,13 +386,13 @@ describe('trust lists of this service as anchors', () => {
   const clear = async (path: string) => expect((await shop.call('DELETE', path)).status, path).to.equal(204);
   const stats = async () => (await shop.call('GET', '/cache/stats')).body;
 
-  it('vouch for issuers without a certificate in the configuration, and the report names them', async () => {
+  it('make issuers trusted without a certificate in the configuration, and the report names them', async () => {
     const { status, report } = await attempt();
     expect(status, report).to.equal(200);
     expect(report).to.include(`Acme on ${list} number 1`);
   });
 
-  it('are kept for a while, counted, and dropped on demand', async () => {
+  it('are cached, counted and deleted from the cache on demand', async () => {
     await clear('/cache');
     const before = (await stats()).trustListCache;
     await attempt();
@@ -410,7 +410,7 @@ describe('trust lists of this service as anchors', () => {
     expect(foreign.body.trustListCache.size, 'of the other tenant').to.equal(0);
   });
 
-  it('are asked for by a query', async () => {
+  it('are requested by a query', async () => {
     const [query] = QUERY.credentials;
     const demand = (values: string[]) => ({
       id: 'demanding',
@@ -432,14 +432,14 @@ describe('trust lists of this service as anchors', () => {
     expect((await shop.call('POST', '/verifier/config', unsupported)).status).to.equal(400);
   });
 
-  it('are read with the configured signer when there is one', async () => {
+  it('are read with the configured signer if there is one', async () => {
     const stranger = pem(await certify({ name: 'Stranger' }));
     await shop.configure({ id: 'pinned', trustAnchors: [{ trustList: list, signedBy: [stranger] }] });
     const { status, report } = await attempt('pinned');
     expect([status, report]).to.satisfy(([code, text]: [number, string]) => code === 400 && /untrusted_signer/.test(text));
   });
 
-  it('vouch for nobody when there is no such list', async () => {
+  it('make no issuer trusted when the list does not exist', async () => {
     for (const uri of [`${list}-gone`, list.replace('/acme/', '/nobody/')]) {
       await shop.configure({ id: 'gone', trustAnchors: [{ trustList: uri }] });
       const { status, report } = await attempt('gone');
@@ -448,7 +448,7 @@ describe('trust lists of this service as anchors', () => {
     }
   });
 
-  it('are not taken from elsewhere without somebody who signs', async () => {
+  it('are rejected from another server without a configured signer', async () => {
     for (const trustList of ['https://elsewhere.example/lote', `${shop.service.address}/acme/other/issuers`]) {
       const json = { id: 'bad', dcql_query: QUERY, trustAnchors: [{ trustList }] };
       const answer = await shop.call('POST', '/verifier/config', json);
@@ -456,7 +456,7 @@ describe('trust lists of this service as anchors', () => {
     }
   });
 
-  it('say whose status lists count, also when those are of this service', async () => {
+  it('define which status lists are trusted, including those of this service', async () => {
     const replace = async (revocationKeyChainId?: string) => {
       await publish('PUT', '/trust-list/issuers', { entities: [{ ...self(), revocationKeyChainId }] });
       await clear('/cache/trust-list');
@@ -470,7 +470,7 @@ describe('trust lists of this service as anchors', () => {
     expect((await replace()).status).to.equal(200);
   });
 
-  it('stop vouching for an issuer that is taken out', async () => {
+  it('make an issuer untrusted once it is removed from the list', async () => {
     expect((await attempt()).status).to.equal(200);
     const university = pem(await certify({ name: 'University', ca: true }));
     const others = [

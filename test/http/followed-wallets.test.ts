@@ -15,7 +15,7 @@ const ACME = 'acme' as TenantId;
 const display = [{ name: 'Issuer', locale: 'en' }];
 
 for (const kind of servedDatabases()) {
-  describe(`Credentials of a wallet that is revoked, on ${kind.name}`, () => {
+  describe(`Credentials of a revoked wallet, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
     let provider: WalletProvider;
@@ -97,7 +97,7 @@ for (const kind of servedDatabases()) {
       }
     };
 
-    it('are revoked with it, and with its key store, and others are not', async () => {
+    it('are revoked with it and with its key storage, and other credentials are not', async () => {
       const answers = [await collect(1, 50, await offer()), await collect(2, 50, await offer())];
       const last = await collect(3, 51, await offer());
       for (const { status, text } of [...answers, last]) expect(status, text).to.equal(200);
@@ -122,7 +122,7 @@ for (const kind of servedDatabases()) {
       expect([...told]).to.deep.equal([`revoked ${provider.url}/status/1`]);
     });
 
-    it('are shown with their list, and since when that cannot be had', async () => {
+    it('show the status list of the wallet, and since when it is unavailable', async () => {
       const lists = async () => (await service.call('GET', '/cache/stats', { token })).body.followedStatusLists;
       const [list] = await lists();
       expect([list.uri, list.failure]).to.deep.equal([`${provider.url}/status/1`, null]);
@@ -135,7 +135,7 @@ for (const kind of servedDatabases()) {
       expect(health.status, 'for less than an hour').to.equal(200);
     });
 
-    it('end before their status is kept no longer, and no wallet that was revoked gets others', async () => {
+    it('expire before the retention of their status ends, and a revoked wallet gets no others', async () => {
       const refused = await collect(1, 51, await offer());
       expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_client_attestation']);
     });

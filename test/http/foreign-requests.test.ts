@@ -35,7 +35,7 @@ function thumbprintOf({ jwk }: HolderKey): string {
   return thumbprint(key);
 }
 
-describe('requests of other products', () => {
+describe('Requests of other products', () => {
   let service: TestService;
   let provider: WalletProvider;
   let keycloak: UpstreamProvider;
@@ -90,7 +90,7 @@ describe('requests of other products', () => {
     });
   };
 
-  it('issues a credential per key for the batch of the conformance suite', async () => {
+  it('get a credential per key for the batch of the conformance suite', async () => {
     const { keys: count, proof, keyAttestation, body } = fixture('conformance-suite-batch');
     const keys: HolderKey[] = Array.from({ length: count }, () => newKey());
     const values = {
@@ -120,7 +120,7 @@ describe('requests of other products', () => {
     expect(boundKeys(answer)).to.deep.equal(jwks);
   });
 
-  it('accepts the pushed request of Yivi and grants the scope of the offer only', async () => {
+  it('from Yivi are accepted as a pushed request and get only the scope of the offer', async () => {
     const { grants } = (await wallet.offer(await offer('card', 'authorization_code'))) as {
       grants: { authorization_code: { issuer_state: string } };
     };
@@ -148,7 +148,7 @@ describe('requests of other products', () => {
     expect(boundKeys(issued)).to.deep.equal([key.jwk]);
   });
 
-  it('issues for a DPoP-bound access token of Keycloak, and only to the key in its jkt', async () => {
+  it('with a DPoP-bound access token of Keycloak get a credential only for the key in its jkt', async () => {
     await configure({ authServers: [keycloak.issuer] });
     const claims = fill(fixture('keycloak-access-token'), { jkt: thumbprintOf(wallet.dpopKey) }) as object;
     const text = await keycloak.accessTokenFor(wallet.issuer, { scope: 'card', claims: { ...claims } });

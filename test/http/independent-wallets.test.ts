@@ -33,7 +33,7 @@ const PERSON = {
   age_equal_or_over: { 18: true, 21: true },
 };
 
-describe('wallets and readers of other people', () => {
+describe('Independent wallets and verifiers', () => {
   let service: TestService;
   let tenant: { id: string; token: string };
   let anchor: string;
@@ -91,7 +91,7 @@ describe('wallets and readers of other people', () => {
     ['authorization_code', (uri, wallet) => wallet.acceptByCode(uri, approve)],
   ];
   for (const [flow, accept] of flows) {
-    it(`take both formats by ${flow}, and report that they did`, async () => {
+    it(`receive both formats by ${flow} and report it`, async () => {
       const { uri, session } = await offer(flow, ['pid', 'mdl']);
       const received = await accept(uri, new Openid4vcWallet());
       expect(received.map(({ configurationId }) => configurationId)).to.deep.equal(['pid', 'mdl']);
@@ -103,7 +103,7 @@ describe('wallets and readers of other people', () => {
       ]);
     });
 
-    it(`agree on what was issued by ${flow}`, async function () {
+    it(`agree on the issued data by ${flow}`, async function () {
       const oracles = loadOracles();
       if (oracles === undefined) return this.skip();
       const { uri } = await offer(flow, ['pid', 'mdl']);
@@ -127,7 +127,7 @@ describe('wallets and readers of other people', () => {
   }
 
   for (const [flow] of flows) {
-    it(`take both formats by ${flow} in a second wallet, which checks them itself`, async function () {
+    it(`receive both formats by ${flow} in a second wallet, which verifies them itself`, async function () {
       if (wallets === undefined) return this.skip();
       const { uri, session } = await offer(flow, ['pid', 'mdl']);
       const { credentials: received } = await wallets.serve({ offer: uri, flow, anchors: [anchor] });
@@ -144,7 +144,7 @@ describe('wallets and readers of other people', () => {
     });
   }
 
-  it('take what is asked for on a page where other credentials need an interaction', async function () {
+  it('receive what is requested on a page where other credentials require an interaction', async function () {
     if (wallets === undefined) return this.skip();
     await post('/verifier/config', {
       id: 'first',
@@ -166,7 +166,7 @@ describe('wallets and readers of other people', () => {
     expect(received.map(({ configurationId }) => configurationId)).to.deep.equal(['pid']);
   });
 
-  describe('wait for what the issuer promised', () => {
+  describe('wait for a deferred credential', () => {
     let backend: Backend;
     before(async () => {
       backend = await Backend.start();
@@ -198,7 +198,7 @@ describe('wallets and readers of other people', () => {
       expect(seen.body.status).to.equal('completed');
     };
 
-    it('and take it when it is there', async () => {
+    it('and retrieve it once it is available', async () => {
       const { uri, session } = await offer('pre_authorized_code', ['later']);
       const wallet = new Openid4vcWallet(unnotified);
       expect(await wallet.accept(uri)).to.deep.equal([]);
@@ -213,7 +213,7 @@ describe('wallets and readers of other people', () => {
       await expectCompleted(session);
     });
 
-    it('but for a fault of theirs, which is still there', async () => {
+    it('except for a known fault of the library, which still exists', async () => {
       const { uri, session } = await offer('pre_authorized_code', ['later']);
       const wallet = new Openid4vcWallet();
       await wallet.accept(uri);
@@ -223,7 +223,7 @@ describe('wallets and readers of other people', () => {
       expect(refused).to.be.instanceOf(Error);
     });
 
-    it('also in a second wallet, which checks it itself', async function () {
+    it('also in a second wallet, which verifies it itself', async function () {
       if (wallets === undefined) return this.skip();
       const { uri, session } = await offer('pre_authorized_code', ['later']);
       const serving = wallets.serve({ offer: uri, flow: 'pre_authorized_code', anchors: [anchor] });
@@ -240,7 +240,7 @@ describe('wallets and readers of other people', () => {
     });
   });
 
-  describe('present what they hold', () => {
+  describe('present their credentials', () => {
     const ORIGIN = 'https://shop.example';
     const NAMESPACE = 'org.iso.18013.5.1';
     const QUERY = {
@@ -291,7 +291,7 @@ describe('wallets and readers of other people', () => {
       expect(withoutIssuers(seen.credentials)).to.deep.equal(SHOWN);
     };
 
-    it('to an address, encrypted and in the clear, and confirm a transaction', async function () {
+    it('to an address, encrypted and unencrypted, and confirm a transaction', async function () {
       if (wallets === undefined) return this.skip();
       const { uri } = await offer('pre_authorized_code', ['pid', 'mdl']);
       const asked = [await ask('sealed'), await ask('plain'), await ask('paid')];
@@ -306,7 +306,7 @@ describe('wallets and readers of other people', () => {
       for (const { session } of asked) await expectShown(session);
     });
 
-    it('to a page, by a signed request and by one that the page vouches for', async function () {
+    it('to a page, by a signed request and by an unsigned one', async function () {
       if (wallets === undefined) return this.skip();
       const { uri } = await offer('pre_authorized_code', ['pid', 'mdl']);
       const asked = [];
@@ -321,7 +321,7 @@ describe('wallets and readers of other people', () => {
       }
     });
 
-    it('to another page, which is refused', async function () {
+    it('to another page, which is rejected', async function () {
       if (wallets === undefined) return this.skip();
       const { uri } = await offer('pre_authorized_code', ['pid', 'mdl']);
       const { dcApi, uri: address, session } = await ask('unsigned', 'dc-api');
@@ -336,7 +336,7 @@ describe('wallets and readers of other people', () => {
     });
   });
 
-  it('notice when a credential was changed', async function () {
+  it('detect a modified credential', async function () {
     const oracles = loadOracles();
     if (oracles === undefined) return this.skip();
     const { uri } = await offer('pre_authorized_code', ['pid', 'mdl']);

@@ -10,7 +10,7 @@ const NOBODY = 'there is no such member';
 const meant = (name: string) => `${NOBODY}; did you mean ${name}?`;
 
 /** What administrators mistype, and what the answer says of it. */
-describe('what an answer says of input that does not fit', () => {
+describe('The error message of invalid input', () => {
   let service: TestService;
   let tenant: { id: string; token: string };
 
@@ -27,7 +27,7 @@ describe('what an answer says of input that does not fit', () => {
   };
   const ask = (more: object) => call('POST', '/verifier/config', { id: 'ask', dcql_query: QUERY, ...more });
 
-  describe('when a required member is missing', () => {
+  describe('for a missing required property', () => {
     const cases: [string, string, unknown, string][] = [
       ['at the top', '/issuer/config', { displai: [{ name: 'Acme' }] }, `display: is missing. Also displai: ${meant('display')}`],
       ['in a list', '/issuer/config', { display: [{ nmae: 'Acme' }] }, `display.0.name: is missing. Also display.0.nmae: ${meant('name')}`],
@@ -39,13 +39,13 @@ describe('what an answer says of input that does not fit', () => {
       ],
     ];
     for (const [place, path, json, detail] of cases) {
-      it(`names a misspelt member ${place} in the detail, too`, async () => {
+      it(`also names a misspelled property ${place} in the detail`, async () => {
         const { status, body } = await call('POST', path, json);
         expect([status, body.detail]).to.deep.equal([400, detail]);
       });
     }
 
-    it('names the first five faults in the detail, and how many there are besides', async () => {
+    it('names the first five errors in the detail and the number of others', async () => {
       const display = Array.from({ length: 7 }, () => ({}));
       const { body } = await call('POST', '/issuer/config', { display });
       expect(body.errors).to.have.length(7);
@@ -56,9 +56,9 @@ describe('what an answer says of input that does not fit', () => {
     });
   });
 
-  describe('of several alternatives', () => {
+  describe('for several alternatives', () => {
     const anchors: [string, unknown, Record<string, string>][] = [
-      ['is none of them', {}, { '': ALTERNATIVES }],
+      ['has an unknown type', {}, { '': ALTERNATIVES }],
       ['is no object', 'signing', { '': ALTERNATIVES }],
       ['is two of them', { keyChainId: 'signing', certificate: 'x' }, { '': ALTERNATIVES }],
       ['is misspelt', { certificte: 'x' }, { '': ALTERNATIVES, '.certificte': meant('certificate') }],
@@ -72,13 +72,13 @@ describe('what an answer says of input that does not fit', () => {
       });
     }
 
-    it('says what is wrong with the one that was meant', async () => {
+    it('describes the error of the intended alternative', async () => {
       const anchor = { trustList: 'https://lists.example/list', signedBy: 'x' };
       const found = faultsOf(await ask({ trustAnchors: [anchor] }));
       expect(Object.keys(found)).to.deep.equal(['trustAnchors.0.signedBy']);
     });
 
-    it('names numbers and kinds of values', async () => {
+    it('names values of numbers and enumerations', async () => {
       expect(faultsOf(await call('PUT', '/status-list-config', { bits: 3 }))).to.deep.equal({
         bits: '1, 2, 4 or 8',
       });
@@ -88,14 +88,14 @@ describe('what an answer says of input that does not fit', () => {
       });
     });
 
-    it('names them when one member of a stored configuration is changed', async () => {
+    it('names them when one property of a stored configuration is changed', async () => {
       expect((await ask({ id: 'stored' })).status).to.equal(201);
       const found = faultsOf(await call('PATCH', '/verifier/config/stored', { trustAnchors: [{}] }));
       expect(found).to.deep.equal({ 'trustAnchors.0': ALTERNATIVES });
     });
   });
 
-  describe('of a member that no query knows', () => {
+  describe('for a property that no query has', () => {
     const [credential] = QUERY.credentials;
     const authority = { type: 'aki', values: ['AAAA'] };
     const inCredential = (more: object) => ({ credentials: [{ ...credential, ...more }] });
@@ -137,7 +137,7 @@ describe('what an answer says of input that does not fit', () => {
       });
     }
 
-    it('names it in a change of a stored configuration, which stays', async () => {
+    it('names it in a change of a stored configuration, which stays unchanged', async () => {
       expect((await ask({ id: 'kept' })).status).to.equal(201);
       const [, changed, path, message] = unknown[0] ?? [];
       const answer = await call('PATCH', '/verifier/config/kept', { dcql_query: changed });
@@ -147,7 +147,7 @@ describe('what an answer says of input that does not fit', () => {
     });
   });
 
-  describe('of a misspelt member that is needed', () => {
+  describe('for a misspelled required property', () => {
     const needed: [string, string, unknown, Record<string, string>][] = [
       ['of a client', '/client', { clientID: 'reg', roles: ['issuance:offer'] }, { clientId: '', clientID: meant('clientId') }],
       ['of a client under another name', '/client', { id: 'reg', roles: ['issuance:offer'] }, { clientId: '', id: NOBODY }],
@@ -180,7 +180,7 @@ describe('what an answer says of input that does not fit', () => {
       ],
     ];
     for (const [name, path, body, expected] of needed) {
-      it(`tells both faults ${name}`, async () => {
+      it(`names both errors ${name}`, async () => {
         const found = faultsOf(await call('POST', path, body));
         expect(Object.keys(found).sort()).to.include.members(Object.keys(expected));
         for (const [member, text] of Object.entries(expected)) expect(found[member]).to.include(text);
@@ -188,7 +188,7 @@ describe('what an answer says of input that does not fit', () => {
     }
   });
 
-  it('of what is missing, and of what is no number', async () => {
+  it('for a missing value and for a value that is not a number', async () => {
     expect(faultsOf(await call('POST', '/client', {}))).to.deep.equal({
       clientId: 'is missing',
       roles: 'is missing',
@@ -197,7 +197,7 @@ describe('what an answer says of input that does not fit', () => {
     expect(query.body.errors).to.deep.equal([{ path: 'query.limit', message: 'is no number' }]);
   });
 
-  describe('of a body that cannot be read', () => {
+  describe('for an unreadable body', () => {
     let root: string;
     before(async () => {
       root = await service.rootToken();
@@ -211,7 +211,7 @@ describe('what an answer says of input that does not fit', () => {
       });
     const detail = async (answer: Response) => [answer.status, ((await answer.json()) as { detail: string }).detail];
 
-    it('says where JSON ends to be JSON, without repeating it', async () => {
+    it('names the position of the JSON error without repeating the content', async () => {
       expect(await detail(await send('{\n  "name": "x",\n}'))).to.deep.equal([400, 'the body is not JSON (line 3, column 1)']);
       expect((await detail(await send('{"name": a secret}')))[1]).to.equal('the body is not JSON');
       expect(await detail(await send('{"name": "x"'))).to.deep.equal([400, 'the body is not JSON (line 1, column 13)']);
@@ -221,7 +221,7 @@ describe('what an answer says of input that does not fit', () => {
       );
     });
 
-    it('takes no other encoding for UTF-8, which would change names', async () => {
+    it('rejects encodings other than UTF-8, which would change names', async () => {
       const latin = Buffer.from('{"description":"M\u00fcller"}', 'latin1');
       const before = await stored();
       expect(await detail(await send(latin))).to.deep.equal([400, 'the body is not UTF-8']);
@@ -241,7 +241,7 @@ describe('what an answer says of input that does not fit', () => {
 const encode = (text: string, encoding: 'base64' | 'base64url') => Buffer.from(text).toString(encoding);
 
 for (const kind of servedDatabases()) {
-  describe(`NUL, which no database keeps, on ${kind.name}`, () => {
+  describe(`NUL, which no database can store, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
     let world: Populated;
@@ -271,7 +271,7 @@ for (const kind of servedDatabases()) {
       body,
     });
 
-    it('is in the name of nothing', async () => {
+    it('is in no id', async () => {
       for (const path of ['/client/%00', '/session/a%00', '/key-chain/%00', '/certs/%00', '/issuer/credentials/%00']) {
         expect(await answer('GET', path), path).to.deep.equal([404, 'not_found']);
       }
@@ -284,14 +284,14 @@ for (const kind of servedDatabases()) {
       }
     });
 
-    it('is refused in queries and cursors', async () => {
+    it('is rejected in queries and cursors', async () => {
       const cursor = encode('1.\0', 'base64url');
       expect(await answer('GET', `/session?cursor=${cursor}`)).to.deep.equal([400, 'invalid_input']);
       expect(await answer('GET', '/session?cursor=%00')).to.deep.equal([400, 'invalid_input']);
       expect(await answer('GET', '/certs?keyId=%00')).to.deep.equal([400, 'invalid_input']);
     });
 
-    it('is refused in bodies, wherever it stands, and so is half a character', async () => {
+    it('is rejected anywhere in bodies, as are unpaired surrogates', async () => {
       for (const text of ['"\\u0000"', '"a\\u0000b"', '"\\ud800"', '"\\udc00\\ud800"', '["\\u0000"]', '{"\\u0000":1}']) {
         const bodies: [string, string, string][] = [
           ['POST', '/client', `{"clientId":"nul","roles":["clients:manage"],"description":${text}}`],
@@ -308,7 +308,7 @@ for (const kind of servedDatabases()) {
       expect(await answer('POST', '/tenant', tenant, root)).to.deep.equal([400, 'invalid_input']);
     });
 
-    it('may be spoken of, as long as it is not meant', async () => {
+    it('is accepted as an escaped text that does not mean the character', async () => {
       const offer = JSON.stringify(claimsWebhookOffer(world.ids.credential)).replace(
         /"type":"webhook".*$/,
         '"type":"inline","claims":{"given_name":"\\\\u0000 and \\ud83d\\ude00"}}}}',
@@ -322,7 +322,7 @@ for (const kind of servedDatabases()) {
       expect(status, text).to.equal(201);
     });
 
-    it('is refused in forms and credentials', async () => {
+    it('is rejected in forms and credentials', async () => {
       const response = `/acme/response/${world.artefacts.requestId}`;
       for (const body of ['error=%00', 'state=%00&error=access_denied', 'error_description=%00&error=x']) {
         expect(await answer('POST', response, form(body)), body).to.deep.equal([400, 'invalid_request']);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
-import { moveOn } from '../../domain/oauth/authorization.ts';
+import { advance } from '../../domain/oauth/authorization.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { stepsOf } from '../contract/store/steps.ts';
 import { withoutIssuers } from '../support/failures.ts';
@@ -33,8 +33,8 @@ describe('Interactive authorization', () => {
   };
 
   for (const wire of WIRES) {
-    describe(`in the words of ${wire.name}`, () => {
-      it('asks for a presentation and issues by what was presented', async () => {
+    describe(`in the vocabulary of ${wire.name}`, () => {
+      it('requests a presentation and issues by its result', async () => {
         const wallet = issuer.wallet(wire);
         const { uri, session } = await issuer.offer('badge');
         const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' }));
@@ -55,7 +55,7 @@ describe('Interactive authorization', () => {
         expect(identity).to.include({ iss: wallet.issuer });
       });
 
-      it('sends the user to a page and goes on with the wallet that began', async () => {
+      it('sends the user to a page and continues with the wallet that began', async () => {
         const wallet = issuer.wallet(wire);
         const { uri } = await issuer.offer('visitor');
         const asked = wallet.asksWeb(await wallet.begin(uri, { scope: 'visitor' }));
@@ -69,7 +69,7 @@ describe('Interactive authorization', () => {
         expect(await collect(wallet, code, 'visitor')).to.deep.equal({ role: 'visitor' });
       });
 
-      it('takes one step after the other, each with a new name for the session', async () => {
+      it('takes one step after the other, each with a new auth_session', async () => {
         const wallet = issuer.wallet(wire);
         const { uri } = await issuer.offer('both');
         const first = wallet.asksPresentation(await wallet.begin(uri, { scope: 'both' }));
@@ -90,9 +90,12 @@ describe('Interactive authorization', () => {
     const TYPES = `${CURRENT.presentation},${CURRENT.web}`;
     type Case = [string, string, Record<string, string>, string];
     const cases: Case[] = [
-      ['lists no types (N135)', 'badge', { interaction_types_supported: '' }, 'invalid_request'],
-      ['lists nothing but commas (N135)', 'badge', { interaction_types_supported: ' , ,' }, 'invalid_request'],
-      ['lacks a type that is needed (N136)', 'badge', { interaction_types_supported: CURRENT.web }, 'missing_interaction_type'],
+      // issuance N135
+      ['lists no types', 'badge', { interaction_types_supported: '' }, 'invalid_request'],
+      // issuance N135
+      ['lists nothing but commas', 'badge', { interaction_types_supported: ' , ,' }, 'invalid_request'],
+      // issuance N136
+      ['lacks a type that is needed', 'badge', { interaction_types_supported: CURRENT.web }, 'missing_interaction_type'],
       [
         'lacks a type that is needed later (N136)',
         'both',
@@ -105,8 +108,10 @@ describe('Interactive authorization', () => {
         { interaction_types_supported: `${CURRENT.presentation},redirect_to_web` },
         'missing_interaction_type',
       ],
-      ['lists types that nobody knows (N136)', 'badge', { interaction_types_supported: 'telepathy' }, 'missing_interaction_type'],
-      ['lists the web without code_challenge (N142)', 'badge', { code_challenge: '', code_challenge_method: '' }, 'invalid_request'],
+      // issuance N136
+      ['lists unknown types', 'badge', { interaction_types_supported: 'telepathy' }, 'missing_interaction_type'],
+      // issuance N142
+      ['lists the web without code_challenge', 'badge', { code_challenge: '', code_challenge_method: '' }, 'invalid_request'],
       ['has a plain code_challenge', 'badge', { code_challenge_method: 'plain' }, 'invalid_request'],
       ['has a method without a challenge', 'badge', { code_challenge: '' }, 'invalid_request'],
       ['leads to the web without redirect_uri', 'visitor', { redirect_uri: '' }, 'invalid_request'],
@@ -124,7 +129,7 @@ describe('Interactive authorization', () => {
       ['needs an offer and has none', 'badge', { issuer_state: '' }, 'invalid_request'],
     ];
     for (const [what, configuration, form, error] of cases) {
-      it(`${what}, and is refused`, async () => {
+      it(`${what}, and is rejected`, async () => {
         const { uri } = await issuer.offer(configuration);
         const answer = await issuer.wallet().begin(uri, { scope: configuration, ...form });
         expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, error]);
@@ -132,14 +137,14 @@ describe('Interactive authorization', () => {
       });
     }
 
-    it('lists more than is needed, in any order', async () => {
+    it('lists more interaction types than necessary, in any order', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('badge');
       const types = `telepathy ,redirect_to_web,${CURRENT.presentation},openid4vp_presentation`;
       wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge', interaction_types_supported: types }));
     });
 
-    it('needs neither redirect_uri nor PKCE where the wallet knows no web step', async () => {
+    it('needs neither redirect_uri nor PKCE for a wallet that supports no web step', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('badge');
       const asked = wallet.asksPresentation(
@@ -156,7 +161,7 @@ describe('Interactive authorization', () => {
       expect(token.status, token.text).to.equal(200);
     });
 
-    it('asks for several credentials: one interaction after the other, and none twice', async () => {
+    it('for several credentials runs one interaction after the other, and none twice', async () => {
       const wallet = issuer.wallet();
       const ids = ['badge', 'plain', 'both'];
       const { uri } = await issuer.offer(...ids);
@@ -172,7 +177,7 @@ describe('Interactive authorization', () => {
       }
     });
 
-    it('asks for what needs no interaction: the code comes at once, for an offer', async () => {
+    it('without a required interaction returns the code immediately for an offer', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('plain');
       const code = wallet.issuedCode(await wallet.begin(uri, { scope: 'plain' }));
@@ -181,7 +186,7 @@ describe('Interactive authorization', () => {
       expect([without.status, without.body.error]).to.deep.equal([400, 'invalid_request']);
     });
 
-    it('was pushed instead, and is refused', async () => {
+    it('was pushed instead, and is rejected', async () => {
       const { uri } = await issuer.offer('badge');
       const pushed = await issuer
         .wallet()
@@ -191,7 +196,7 @@ describe('Interactive authorization', () => {
     });
   });
 
-  it('leads to a code that only the wallet with the verifier redeems, once', async () => {
+  it('returns a code that only the wallet with the code verifier redeems, once', async () => {
     const wallet = issuer.wallet();
     const { uri } = await issuer.offer('badge');
     const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' }));
@@ -207,7 +212,7 @@ describe('Interactive authorization', () => {
 
 const ACTION = { type: 'openid4vp_presentation', presentationConfigId: 'check' };
 
-describe('Actions that a configuration asks for since', () => {
+describe('Interactions that a configuration requires since a change', () => {
   let issuer: Issuer;
   let held: Held;
   let count = 0;
@@ -237,7 +242,7 @@ describe('Actions that a configuration asks for since', () => {
     return { wallet, tokens };
   };
 
-  it('hold for access tokens and refresh tokens that there were before', async () => {
+  it('apply to access tokens and refresh tokens from before the change', async () => {
     const id = await fresh();
     const { wallet, tokens } = await granted(id);
     expect((await wallet.request(tokens.body.access_token, id)).status).to.equal(200);
@@ -247,7 +252,7 @@ describe('Actions that a configuration asks for since', () => {
     expectDenied(await wallet.request(refreshed.body.access_token, id));
   });
 
-  it('hold for offers with a pre-authorized code', async () => {
+  it('apply to offers with a pre-authorized code', async () => {
     const id = await fresh();
     const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [id] };
     const { body } = await issuer.service.call('POST', '/issuer/offer', { token: issuer.token, json });
@@ -256,7 +261,7 @@ describe('Actions that a configuration asks for since', () => {
     expectDenied(await wallet.request(await wallet.accessToken(body.uri), id));
   });
 
-  it('hold for requests that were pushed', async () => {
+  it('apply to pushed requests', async () => {
     const id = await fresh();
     const wallet = issuer.wallet();
     const requestUri = await wallet.push((await issuer.offer(id)).uri, id);
@@ -265,7 +270,7 @@ describe('Actions that a configuration asks for since', () => {
     expectDenied(await wallet.request(body.access_token, id));
   });
 
-  it('are enough when they were done, and asked for in other words', async () => {
+  it('are satisfied when they were done, even if they were requested differently', async () => {
     const id = await fresh([ACTION]);
     const wallet = issuer.wallet();
     const asked = wallet.asksPresentation(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
@@ -303,7 +308,8 @@ describe('The session of an interactive authorization', () => {
     vp_token: { card: [wallet.bind(asked, held)] },
   });
 
-  describe('is refused with the session (N137)', () => {
+  // issuance N137
+  describe('is rejected with the session', () => {
     type Case = [string, (wallet: InteractiveWallet, asked: Required) => Promise<Answer>];
     const post = (wallet: InteractiveWallet, asked: Required, form: Record<string, string>, headers = {}) => {
       const openid4vp_response = JSON.stringify({ vp_token: { card: [wallet.bind(asked, held)] } });
@@ -335,20 +341,20 @@ describe('The session of an interactive authorization', () => {
     });
 
     for (const wire of WIRES) {
-      it(`when it came too late, in the words of ${wire.name}`, async () => {
+      it(`when it comes too late, in the vocabulary of ${wire.name}`, async () => {
         const { asked, wallet } = await ask('badge', issuer.wallet(wire));
         const steps = stepsOf(issuer.service.service.container.get(Store), issuer.id as TenantId);
         const found = (await steps.authorization(asked.authSession.split('.')[0] ?? ''))?.authorization;
         const { interaction } = found ?? {};
         if (found === undefined || interaction?.pending === undefined) throw new Error('nothing is pending');
         const pending = { ...interaction.pending, until: new Date() };
-        await steps.commit({ authorization: moveOn(found, { interaction: { ...interaction, pending } }), uses: [] });
+        await steps.commit({ authorization: advance(found, { interaction: { ...interaction, pending } }), uses: [] });
         expectError(await wallet.present(asked, held), wire.sessionError);
       });
     }
   });
 
-  it('needs no proof of a key that was only announced, but takes no other', async () => {
+  it('needs no proof of a key that was only announced, but accepts no other key', async () => {
     const wallet = issuer.wallet();
     const { uri } = await issuer.offer('badge');
     const proof = wallet.proof();
@@ -404,7 +410,7 @@ describe('The session of an interactive authorization', () => {
       ),
     });
 
-    it('goes on with the same installation only', async () => {
+    it('continues only with the same wallet instance', async () => {
       const wallet = issuer.wallet();
       const instance = newKey();
       const { asked } = await ask('badge', wallet, await attested(wallet, instance));
@@ -420,7 +426,7 @@ describe('The session of an interactive authorization', () => {
       wallet.issuedCode(await wallet.respond(asked, answer, await attested(wallet, instance)));
     });
 
-    it('goes on with the same registration only, which has its addresses', async () => {
+    it('continues only with the same registration, and only with its redirect URIs', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('badge');
       const begin = (redirect_uri: string) =>

@@ -30,7 +30,7 @@ describe('A presentation before an issuance', () => {
     expect(answer.headers.get('cache-control')).to.equal('no-store');
   };
 
-  describe('keeps the authorization as it is', () => {
+  describe('leaves the authorization unchanged', () => {
     type Case = [string, string, (wallet: InteractiveWallet, asked: Required) => Promise<Answer>];
     const vp = (wallet: InteractiveWallet, asked: Required) => ({
       vp_token: { card: [wallet.bind(asked, held)] },
@@ -47,7 +47,8 @@ describe('A presentation before an issuance', () => {
       ['when it is empty', 'badge', (wallet, asked) => wallet.respond(asked, {})],
       ['when it is an error, too', 'badge', (wallet, asked) => wallet.respond(asked, { ...vp(wallet, asked), error: 'access_denied' })],
       ['when it is encrypted, though not asked', 'badge', (wallet, asked) => wallet.respond(asked, { response: 'x' })],
-      ['when it is not encrypted, though asked (N140)', 'sealed', (wallet, asked) => wallet.respond(asked, vp(wallet, asked))],
+      // issuance N140
+      ['when it is not encrypted, though asked', 'sealed', (wallet, asked) => wallet.respond(asked, vp(wallet, asked))],
       ['when it does not decrypt', 'sealed', (wallet, asked) => wallet.respond(asked, { response: 'a.b.c.d.e' })],
       [
         'when it is encrypted and plain',
@@ -88,15 +89,17 @@ describe('A presentation before an issuance', () => {
         /aud_mismatch/,
         (wallet, asked) => wallet.present(asked, held, { aud: new URL(wallet.issuer).origin }),
       ],
-      ['for another host (N139)', /aud_mismatch/, (wallet, asked) => wallet.present(asked, held, { aud: 'ia:https://other.example' })],
+      // issuance N139
+      ['for another host', /aud_mismatch/, (wallet, asked) => wallet.present(asked, held, { aud: 'ia:https://other.example' })],
       [
         'in the words of another draft (N139)',
         /aud_mismatch/,
         (wallet, asked) => wallet.present(asked, held, { aud: `iae:${new URL(wallet.issuer).origin}` }),
       ],
-      ['for the tenant (N139)', /aud_mismatch/, (wallet, asked) => wallet.present(asked, held, { aud: `ia:${wallet.issuer}` })],
+      // issuance N139
+      ['for the tenant', /aud_mismatch/, (wallet, asked) => wallet.present(asked, held, { aud: `ia:${wallet.issuer}` })],
       ['with an old answer', /kb_iat_window/, (wallet, asked) => wallet.present(asked, held, { iat: 1_700_000_000 })],
-      ['with the key of somebody else', /kb_signature/, (wallet, asked) => wallet.present(asked, { ...held, holder: newKey() })],
+      ['with the key of another holder', /kb_signature/, (wallet, asked) => wallet.present(asked, { ...held, holder: newKey() })],
       ['without a key', /holder_binding_missing/, (wallet, asked) => wallet.respond(asked, { vp_token: { card: [held.text] } })],
       [
         'with too little disclosed',
@@ -111,9 +114,9 @@ describe('A presentation before an issuance', () => {
         /"reason":"(malformed|format_mismatch)"/,
         (wallet, asked) => wallet.respond(asked, { vp_token: { card: ['o2d2ZXJzaW9u'] } }),
       ],
-      ['when the user refuses', /access_denied/, (wallet, asked) => wallet.respond(asked, { error: 'access_denied' })],
+      ['when the user declines', /access_denied/, (wallet, asked) => wallet.respond(asked, { error: 'access_denied' })],
       [
-        'when a wallet that should encrypt refuses',
+        'when the user of a wallet that should encrypt declines',
         /wallet_error/,
         (wallet, asked) => wallet.respond(asked, { error: '<script>' }),
         'sealed',
@@ -139,7 +142,7 @@ describe('A presentation before an issuance', () => {
       });
     }
 
-    it('with a credential that was revoked', async () => {
+    it('with a revoked credential', async () => {
       const revoked = await issuer.hold('card-status');
       const json = { sessionId: revoked.session, status: 1 };
       const { token } = issuer;
@@ -151,7 +154,7 @@ describe('A presentation before an issuance', () => {
       wallet.issuedCode(await wallet.present(again.asked, await issuer.hold('card-status')));
     });
 
-    it('when the offer was withdrawn meanwhile', async () => {
+    it('when the offer was withdrawn in the meantime', async () => {
       const { wallet, asked, session } = await ask();
       const { token } = issuer;
       expect((await issuer.service.call('DELETE', `/session/${session}`, { token })).status).to.be.within(200, 204);
@@ -159,7 +162,7 @@ describe('A presentation before an issuance', () => {
     });
   });
 
-  it('may name the endpoint as its audience, as the example of the current text does', async () => {
+  it('may use the endpoint as its audience, as in the example of the current specification text', async () => {
     const { wallet, asked } = await ask();
     wallet.issuedCode(await wallet.present(asked, held, { aud: `ia:${wallet.endpoint}` }));
     for (const wire of WIRES.filter((one) => one !== CURRENT)) {
@@ -169,7 +172,7 @@ describe('A presentation before an issuance', () => {
   });
 
   for (const wire of WIRES) {
-    it(`is encrypted to a key of this request, in the words of ${wire.name}`, async () => {
+    it(`is encrypted to a key of this request, in the vocabulary of ${wire.name}`, async () => {
       const [one, other] = [await ask('sealed', issuer.wallet(wire)), await ask('sealed', issuer.wallet(wire))];
       const { wallet, asked } = one;
       expect(asked.request.response_mode).to.equal(`${wire.responseMode}.jwt`);
@@ -180,7 +183,7 @@ describe('A presentation before an issuance', () => {
     });
   }
 
-  it('is asked for under a signature where the configuration names a key', async () => {
+  it('is requested in a signed request where the configuration names a key', async () => {
     await issuer.check('signed', { accessKeyChainId: 'access' });
     await issuer.badge('formal', [{ type: 'openid4vp_presentation', presentationConfigId: 'signed' }]);
     const { wallet, asked } = await ask('formal');
@@ -196,7 +199,7 @@ describe('A presentation before an issuance', () => {
     wallet.issuedCode(await wallet.present({ ...asked, request: payload }, held));
   });
 
-  it('is verified by the trust anchors that its configuration had when the wallet was asked', async () => {
+  it('is verified against the trust anchors of the configuration at the time of the request', async () => {
     await issuer.check('fickle');
     await issuer.badge('changing', [{ type: 'openid4vp_presentation', presentationConfigId: 'fickle' }]);
     const { wallet, asked } = await ask('changing');
@@ -206,7 +209,7 @@ describe('A presentation before an issuance', () => {
     expectError(await later.wallet.present(later.asked, held), 'access_denied');
   });
 
-  it('is verified when its configuration was deleted after the wallet was asked', async () => {
+  it('is verified even if its configuration was deleted after the request', async () => {
     await issuer.check('fleeting');
     await issuer.badge('orphan', [{ type: 'openid4vp_presentation', presentationConfigId: 'fleeting' }]);
     const { wallet, asked } = await ask('orphan');
@@ -247,7 +250,7 @@ describe('An mdoc that is presented before an issuance', () => {
   after(() => issuer.close());
 
   for (const responseMode of ['direct_post', 'direct_post.jwt']) {
-    it(`is good for this endpoint and this request only, like ${responseMode}`, async () => {
+    it(`is valid only for this endpoint and this request, like ${responseMode}`, async () => {
       const id = `licence-${responseMode.length}`;
       await issuer.check(id, { dcql_query: QUERY, responseMode });
       await issuer.badge(`of-${id}`, [{ type: 'openid4vp_presentation', presentationConfigId: id }]);
@@ -279,7 +282,7 @@ describe('An mdoc that is presented before an issuance', () => {
   }
 });
 
-describe('What was presented before an issuance', () => {
+describe('The data presented before an issuance', () => {
   let issuer: Issuer;
   let held: Held;
   let elsewhere: Backend;
@@ -317,7 +320,7 @@ describe('What was presented before an issuance', () => {
       },
     });
 
-  it('is not sent to a backend that an offer names without a role for presentations', async () => {
+  it('is not sent to a backend from an offer of a client without a role for presentations', async () => {
     const offered = await offerTo(await tokenWith('issuance:offer'), 'badge');
     if (offered.status === 201) {
       const wallet = issuer.wallet();
@@ -331,7 +334,7 @@ describe('What was presented before an issuance', () => {
     expect([offered.status, offered.body.code], offered.text).to.deep.equal([403, 'forbidden']);
   });
 
-  it('is not sent elsewhere by a client that manages issuance alone', async () => {
+  it('is not redirected by a client that manages only issuance', async () => {
     const token = await tokenWith('issuance:manage');
     const changed = await issuer.service.call('PATCH', '/issuer/credentials/badge', { token, json: PATCH });
     expect([changed.status, changed.body.code], changed.text).to.deep.equal([403, 'forbidden']);

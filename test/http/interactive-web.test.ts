@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { decisionPurpose } from '../../application/oauth/decide-authorization.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Store } from '../../application/ports/store.ts';
-import { makeChallenge } from '../../domain/oauth/challenge.ts';
+import { createChallenge } from '../../domain/oauth/challenge.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { stepsOf } from '../contract/store/steps.ts';
 import { Browser, later } from '../support/chained-world.ts';
@@ -17,7 +17,7 @@ function approvalOf({ service, id }: Issuer, { authSession }: Required): string 
   const [key] = service.service.container.get(ServiceSettings).nonceKeys;
   if (key === undefined) throw new Error('no key');
   const purpose = decisionPurpose(authSession.split('.')[0] ?? '');
-  return makeChallenge(key, id as TenantId, purpose, new Date(), randomBytes(10));
+  return createChallenge(key, id as TenantId, purpose, new Date(), randomBytes(10));
 }
 
 describe('A page before an issuance', () => {
@@ -31,7 +31,8 @@ describe('A page before an issuance', () => {
 
   const ask = (configuration?: string) => askPage(issuer, configuration);
 
-  it('that is not the last goes on with the verifier of the wallet that began alone (N141)', async () => {
+  // issuance N141
+  it('that is not the last continues with the code verifier of the wallet that began', async () => {
     const { wallet, asked } = await ask('tour');
     const { back } = await wallet.visit(asked);
     expect(back.searchParams.get('code'), 'the browser carries no code').to.equal(null);
@@ -43,7 +44,7 @@ describe('A page before an issuance', () => {
     wallet.codeFrom((await wallet.visit(second)).back);
   });
 
-  it('that is the last brings a code, which only the wallet that began redeems', async () => {
+  it('that is the last returns a code, which only the wallet that began redeems', async () => {
     const { wallet, asked } = await ask();
     const { back } = await wallet.visit(asked);
     expect(back.searchParams.get('auth_session'), 'nothing is left to ask').to.equal(null);
@@ -58,7 +59,7 @@ describe('A page before an issuance', () => {
     expect((await wallet.request(token.body.access_token, 'visitor')).status).to.equal(200);
   });
 
-  it('is not left out: not by going on at once, presenting something, or approving', async () => {
+  it('cannot be skipped: not by continuing directly, by a presentation or by an approval', async () => {
     const { wallet, asked } = await ask();
     const here = new URL(`https://x.example/?auth_session=${asked.authSession}`);
     expectError(await wallet.resume(here), 'invalid_request');
@@ -76,7 +77,7 @@ describe('A page before an issuance', () => {
     tour.wallet.asksWeb(await tour.wallet.resume(back));
   });
 
-  it('can be loaded again until the user is back', async () => {
+  it('can be reloaded until the user has returned', async () => {
     const { wallet, asked } = await ask();
     const [one, other] = [await pageOf(wallet, asked), await pageOf(wallet, asked)];
     expect(one.href).to.equal(other.href);
@@ -86,7 +87,7 @@ describe('A page before an issuance', () => {
     wallet.codeFrom(back);
   });
 
-  it('waits for a user who was in time and came back to it later', async () => {
+  it('waits for a user who opened it in time and returned to it later', async () => {
     const { wallet, asked } = await ask();
     const unopened = await ask();
     const page = await pageOf(wallet, asked);
@@ -96,7 +97,7 @@ describe('A page before an issuance', () => {
     });
   });
 
-  it('is opened within a minute of being asked for, however long the steps before took', async () => {
+  it('must be opened within a minute of the request, regardless of the duration of the steps before', async () => {
     const { wallet, asked } = await ask();
     const steps = stepsOf(issuer.service.service.container.get(Store), issuer.id as TenantId);
     const found = (await steps.authorization(asked.authSession.split('.')[0] ?? ''))?.authorization;
@@ -113,7 +114,7 @@ describe('A page before an issuance', () => {
     expectErrorPage(await wallet.browse(asked));
   });
 
-  it('has a name that opens nothing else', async () => {
+  it('has an id that opens nothing else', async () => {
     const { wallet, asked } = await ask();
     const page = await pageOf(wallet, asked);
     const visit = page.searchParams.get('visit') ?? '';
@@ -130,7 +131,7 @@ describe('A page before an issuance', () => {
     wallet.codeFrom((await wallet.visit(asked)).back);
   });
 
-  it('makes the session that the wallet knew before worth nothing', async () => {
+  it('invalidates the session that the wallet had before', async () => {
     const { wallet, asked } = await ask();
     const { back } = await wallet.visit(asked);
     const before = new URL(`https://x.example/?auth_session=${asked.authSession}`);
@@ -138,7 +139,7 @@ describe('A page before an issuance', () => {
     wallet.codeFrom(back);
   });
 
-  it('ends the authorization when the user gives up there', async () => {
+  it('ends the authorization when the user cancels there', async () => {
     const { wallet, asked } = await ask();
     const page = await pageOf(wallet, asked);
     const returned = await goBack(wallet.browser, page, '&error=cancelled');
@@ -154,13 +155,13 @@ describe('A page before an issuance', () => {
     expectError(await wallet.resume(new URL(`https://x.example/?auth_session=${asked.authSession}`)), 'invalid_session');
   });
 
-  describe('that the customer has to confirm', () => {
+  describe('that the backend has to confirm', () => {
     before(() => {
       const { url } = issuer.backend;
       return issuer.badge('member', [{ type: 'redirect_to_web', url: `${url}/join/{auth_session}`, callbackUrl: `${url}/joined` }]);
     });
 
-    it('counts when the customer says yes, and is asked about once', async () => {
+    it('counts when the backend confirms it, and asks the backend once', async () => {
       issuer.backend.on('/joined', (response) => response.writeHead(204).end());
       const { wallet, asked, session } = await ask('member');
       const page = await pageOf(wallet, asked);
@@ -179,7 +180,7 @@ describe('A page before an issuance', () => {
       expect(call?.headers['idempotency-key']).to.match(/^[\w-]{22,}$/);
     });
 
-    it('ends the authorization when the customer says anything else', async () => {
+    it('ends the authorization on any other answer of the backend', async () => {
       const refusals = [403, 500, 302];
       for (const status of refusals) {
         issuer.backend.on('/joined', (response) => response.writeHead(status, { Location: '/' }).end());
@@ -208,7 +209,7 @@ describe('The browser that goes to a page before an issuance', () => {
   const ask = (configuration?: string) => askPage(issuer, configuration);
 
   describe('is the one that the wallet opened, which', () => {
-    it('is sent to the wallet, also after others came and were not', async () => {
+    it('is redirected to the wallet, also after other browsers opened the page without being redirected', async () => {
       const { wallet, asked } = await ask();
       const page = await pageOf(wallet, asked);
       const guessing = new Browser();
@@ -240,7 +241,7 @@ describe('The browser that goes to a page before an issuance', () => {
       wallet.codeFrom(location ?? page);
     });
 
-    it('comes back from nowhere before it was sent', async () => {
+    it('cannot return from the page before it was redirected there', async () => {
       const { asked } = await ask();
       const steps = stepsOf(issuer.service.service.container.get(Store), issuer.id as TenantId);
       const id = asked.authSession.split('.')[0] ?? '';
@@ -252,7 +253,7 @@ describe('The browser that goes to a page before an issuance', () => {
       }
     });
 
-    it('gets a cookie that goes nowhere else, until it is back', async () => {
+    it('gets a cookie that is sent nowhere else until it returns', async () => {
       const { wallet, asked } = await ask();
       await wallet.visit(asked);
       const [line = '', spent = ''] = wallet.browser.lines.slice(1);
@@ -265,8 +266,8 @@ describe('The browser that goes to a page before an issuance', () => {
     });
   });
 
-  describe('of a wallet that proved nothing', () => {
-    it('is asked first, and told where the answer goes', async () => {
+  describe('of an unauthenticated wallet', () => {
+    it('is asked for consent first and sees the target of the redirect', async () => {
       const { wallet, asked } = await ask();
       const shown = await wallet.open(asked);
       expect([shown.status, shown.location]).to.deep.equal([200, undefined]);
@@ -280,7 +281,7 @@ describe('The browser that goes to a page before an issuance', () => {
       wallet.codeFrom(location ?? new URL(wallet.issuer));
     });
 
-    it('goes to the wallet when the user says no, and the request is over', async () => {
+    it('is redirected to the wallet when the user declines, and the request ends', async () => {
       const { wallet, asked } = await ask();
       const shown = await wallet.open(asked);
       const { status, location } = await wallet.browser.press(shown, 'deny');
@@ -295,7 +296,7 @@ describe('The browser that goes to a page before an issuance', () => {
       expectError(await wallet.resume(here), 'invalid_session');
     });
 
-    it('is the one that was asked, and answers with what stood on its page', async () => {
+    it('must be the browser that was asked, and returns the values of its page', async () => {
       const { wallet, asked } = await ask();
       const shown = await wallet.open(asked);
       const other = await ask();
@@ -308,7 +309,7 @@ describe('The browser that goes to a page before an issuance', () => {
       expect((await wallet.browser.press(shown, 'approve')).status).to.equal(303);
     });
 
-    it('does not come back when it was asked and has not answered', async () => {
+    it('cannot return while it was asked and has not answered', async () => {
       const { wallet, asked } = await ask();
       const page = await pageOf(wallet, asked);
       const user = new Browser();
@@ -319,7 +320,7 @@ describe('The browser that goes to a page before an issuance', () => {
     });
   });
 
-  describe('of a wallet that proved who it is', () => {
+  describe('of an authenticated wallet', () => {
     const display = [{ name: 'Acme', locale: 'en' }];
     let provider: WalletProvider;
 
@@ -334,7 +335,7 @@ describe('The browser that goes to a page before an issuance', () => {
       await provider.close();
     });
 
-    it('is asked first where the wallet would have it sent to an address that is not registered', async () => {
+    it('is asked first if the redirect address of the wallet is not registered', async () => {
       const wallet = issuer.wallet();
       const { body } = await issuer.service.call('POST', `/${issuer.id}/challenge`);
       const headers = provider.headers(newKey(), wallet.issuer, body.attestation_challenge);
@@ -346,7 +347,7 @@ describe('The browser that goes to a page before an issuance', () => {
       expect(text).to.include('<strong id="destination">evil.example</strong>');
     });
 
-    it('goes at once, and is still the only one that comes back', async () => {
+    it('is redirected at once and is still the only one that can return', async () => {
       const [wallet, instance] = [issuer.wallet(), newKey()];
       const attested = async () => {
         const { body } = await issuer.service.call('POST', `/${issuer.id}/challenge`);
@@ -366,7 +367,7 @@ describe('The browser that goes to a page before an issuance', () => {
 });
 
 describe('The browser that goes to a page before an issuance, behind https and a path', () => {
-  it('has its cookies go nowhere else, and never in the open', async () => {
+  it('has cookies that are sent nowhere else and never without TLS', async () => {
     const issuer = await Issuer.open({ PUBLIC_URL: 'https://issuer.example/base' });
     try {
       const display = [{ name: 'Acme', locale: 'en' }];

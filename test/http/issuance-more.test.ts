@@ -10,7 +10,7 @@ import { type Answer, createTenant, startTestService, type TestService } from '.
 const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
 const CARD = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
 
-describe('what wallets get wrong at the issuer', () => {
+describe('Mistakes of wallets at the issuer', () => {
   let service: TestService;
   let token: string;
   let wallet: RawWallet;
@@ -40,7 +40,8 @@ describe('what wallets get wrong at the issuer', () => {
       .and.contain(`error="${error}"`);
   };
 
-  it('metadata are JSON, whatever is accepted (N3)', async () => {
+  // issuance N3
+  it('metadata are JSON regardless of the Accept header', async () => {
     const headers = { Accept: 'application/xml' };
     const path = '/.well-known/openid-credential-issuer/acme';
     const answer = await service.call('GET', path, { headers });
@@ -48,7 +49,8 @@ describe('what wallets get wrong at the issuer', () => {
     expect(answer.body.credential_issuer).to.equal(wallet.issuer);
   });
 
-  it('a configuration describes a place as an array or as one element of it, not as both (N9)', async () => {
+  // issuance N9
+  it('a configuration describes a place as an array or as one of its elements, not as both', async () => {
     const claims = [{ path: ['a', null] }, { path: ['a', 0] }];
     const json = { ...CARD, id: 'torn', config: { ...config, claims } };
     const answer = await service.call('POST', '/issuer/credentials', { token, json });
@@ -56,7 +58,8 @@ describe('what wallets get wrong at the issuer', () => {
     expect(answer.body.errors[0].path).to.match(/^config\.claims\./);
   });
 
-  it('two DPoP headers are none (N76)', async () => {
+  // issuance N76
+  it('two DPoP headers count as none', async () => {
     const proof = () => dpopProof(wallet.dpopKey, `${wallet.issuer}/credential`, { token: accessToken });
     const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
     const answer = await send(service.address, {
@@ -73,7 +76,8 @@ describe('what wallets get wrong at the issuer', () => {
     expect(answer.headers['www-authenticate']).to.contain('error="invalid_dpop_proof"');
   });
 
-  it('a DPoP proof is signed (N77)', async () => {
+  // issuance N77
+  it('a DPoP proof must be signed', async () => {
     const headers = wallet.authorization(accessToken, { header: { alg: 'none' } });
     expectChallenge(await wallet.request(accessToken, 'card', { headers }), 'invalid_dpop_proof');
     const [head, payload] = (headers['DPoP'] ?? '').split('.');
@@ -96,7 +100,8 @@ describe('what wallets get wrong at the issuer', () => {
     expect((await wallet.request(accessToken, 'card')).status).to.equal(200);
   });
 
-  it('an access token in the address counts for nothing (N87)', async () => {
+  // issuance N87
+  it('an access token in the query is ignored', async () => {
     const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
     const json = { credential_configuration_id: 'card', proofs };
     const { DPoP = '' } = wallet.authorization(accessToken);
@@ -108,14 +113,16 @@ describe('what wallets get wrong at the issuer', () => {
       .and.not.contain('error=');
   });
 
-  it('the nonce endpoint looks at neither body nor token (N90)', async () => {
+  // issuance N90
+  it('the nonce endpoint ignores body and token', async () => {
     const headers = { Authorization: 'DPoP garbage', 'Content-Type': 'application/json' };
     const answer = await service.call('POST', '/acme/nonce', { text: '{"garbage', headers });
     expect(answer.status, answer.text).to.equal(200);
     expect(answer.body.c_nonce).to.be.a('string');
   });
 
-  it('proofs for a credential that is bound to no key are not needed and not held against it (N98)', async () => {
+  // issuance N98
+  it('proofs for a credential without a bound key are unnecessary and accepted', async () => {
     const unbound = await accessTo('unbound');
     const answer = await wallet.request(unbound, 'unbound');
     expect(answer.status, answer.text).to.equal(200);
@@ -124,7 +131,8 @@ describe('what wallets get wrong at the issuer', () => {
     expect(payload).to.not.have.property('cnf');
   });
 
-  it('the algorithm of a proof fits its key and is one of ours (N102)', async () => {
+  // issuance N102
+  it('the algorithm of a proof must fit its key and be supported', async () => {
     for (const alg of ['ES384', 'EdDSA', 'RS256']) {
       const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce(), { header: { alg } })] };
       const body = { credential_configuration_id: 'card', proofs };
@@ -132,7 +140,8 @@ describe('what wallets get wrong at the issuer', () => {
     }
   });
 
-  it('a nonce lives for five minutes (N105)', async () => {
+  // issuance N105
+  it('a nonce is valid for five minutes', async () => {
     const nonce = await wallet.nonce();
     const clock = sinon.useFakeTimers({ now: Date.now() + 301_000, toFake: ['Date'] });
     try {
@@ -145,7 +154,7 @@ describe('what wallets get wrong at the issuer', () => {
   });
 });
 
-describe('an issuer whose address names no port', () => {
+describe('an issuer whose URL has no port', () => {
   const PUBLIC_URL = 'https://issuer.example';
   let service: TestService;
   before(async () => {
@@ -153,7 +162,8 @@ describe('an issuer whose address names no port', () => {
   });
   after(() => service.close());
 
-  it('takes a DPoP proof with the default port, and no other (N80)', async () => {
+  // issuance N80
+  it('accepts a DPoP proof with the default port and with no other port', async () => {
     const { token } = await createTenant(service, 'acme');
     await created(service, token, '/issuer/credentials', CARD);
     await created(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
@@ -176,7 +186,7 @@ const FORMATS = {
   mso_mdoc: { config: { format: 'mso_mdoc', docType: TYPE, display } },
 } as const;
 
-describe('A credential that lives for minutes', () => {
+describe('A credential with a lifetime of minutes', () => {
   let service: TestService;
   let token: string;
 
@@ -215,7 +225,7 @@ describe('A credential that lives for minutes', () => {
   };
 
   for (const [format, times] of Object.entries(TIMES)) {
-    it(`ends within its lifetime, each copy on its own: ${format}`, async () => {
+    it(`expires within its lifetime, each copy at its own time: ${format}`, async () => {
       const before = now();
       const copies = (await collect(format.replace('+', '-'))).map(times);
       const after = now();

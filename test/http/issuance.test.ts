@@ -70,7 +70,8 @@ describe('issuing through HTTP', () => {
     expect(await statusOf(session)).to.equal('completed');
   });
 
-  it('issues a batch to different keys, unlinkable to each other (N143)', async () => {
+  // issuance N143
+  it('issues a batch to different keys without linkable values', async () => {
     const accessToken = await wallet.accessToken((await offer()).uri);
     const nonce = await wallet.nonce();
     const keys = [newKey(), newKey(), newKey()];
@@ -91,7 +92,7 @@ describe('issuing through HTTP', () => {
     }
   });
 
-  it('serves several requests on one token, and completes when all credentials are issued', async () => {
+  it('serves several requests with one token and completes after the last credential', async () => {
     const { uri, session } = await offer({ credentialConfigurationIds: ['pid', 'other'] });
     const accessToken = await wallet.accessToken(uri);
     expect((await wallet.request(accessToken, 'pid')).status).to.equal(200);
@@ -123,7 +124,7 @@ describe('issuing through HTTP', () => {
       ['an unknown response type', { response_type: 'carrier-pigeon' }, 'response_type'],
     ];
     for (const [what, change, path] of refused) {
-      it(`with ${what} is refused at its path`, async () => {
+      it(`with ${what} is rejected with its path`, async () => {
         const json = {
           response_type: 'uri',
           flow: 'pre_authorized_code',
@@ -140,7 +141,7 @@ describe('issuing through HTTP', () => {
   });
 
   describe('the token endpoint', () => {
-    it('answers like RFC 6749 and binds the token', async () => {
+    it('answers as RFC 6749 defines and binds the token', async () => {
       const answer = await wallet.redeem(await wallet.code((await offer()).uri));
       expect(answer.status, answer.text).to.equal(200);
       expect(answer.headers.get('cache-control')).to.equal('no-store');
@@ -149,7 +150,7 @@ describe('issuing through HTTP', () => {
       expect(payload.cnf.jkt).to.be.a('string');
     });
 
-    it('spends a code once and treats used, unknown and foreign codes alike', async () => {
+    it('accepts a code once and answers used, unknown and foreign codes alike', async () => {
       const code = await wallet.code((await offer()).uri);
       expect((await wallet.redeem(code)).status).to.equal(200);
       const other = new RawWallet(service, wallet.tenant);
@@ -162,7 +163,7 @@ describe('issuing through HTTP', () => {
       expect((await wallet.redeem(mine)).status, 'and changes nothing').to.equal(200);
     });
 
-    it('does not let who only saw the offer take the tokens of who redeemed it', async () => {
+    it('does not give the tokens of the wallet that redeemed to someone who only saw the offer', async () => {
       const code = await wallet.code((await offer({ tx_code: '493536' })).uri);
       const redeemed = await wallet.redeem(code, { tx_code: '493536' });
       const thief = new RawWallet(service, wallet.tenant);
@@ -173,7 +174,7 @@ describe('issuing through HTTP', () => {
       expect((await wallet.request(redeemed.body.access_token, 'pid')).status).to.equal(200);
     });
 
-    it('answers the wallet that redeemed a code once more, as long as it has no credential', async () => {
+    it('repeats the answer to the wallet that redeemed the code until it has a credential', async () => {
       const code = await wallet.code((await offer()).uri);
       const lost = await wallet.redeem(code);
       const again = await wallet.redeem(code);
@@ -183,12 +184,12 @@ describe('issuing through HTTP', () => {
       expectError(await wallet.redeem(code), 400, 'invalid_grant');
     });
 
-    it('is not there without a tenant, whatever is sent', async () => {
+    it('does not exist without a tenant, regardless of the request', async () => {
       const answer = await service.call('POST', '/nobody/token', { form: {} });
       expect(answer.status, answer.text).to.equal(404);
     });
 
-    it('wants the transaction code that was agreed, and burns the offer at the fifth wrong one', async () => {
+    it('requires the agreed transaction code and invalidates the offer at the fifth wrong one', async () => {
       const { uri } = await offer({ tx_code: '493536', tx_code_description: 'Six digits' });
       const described = (await wallet.offer(uri))['grants'] as Record<string, Record<string, unknown>>;
       expect(described[PRE_AUTHORIZED]?.['tx_code']).to.deep.equal({
@@ -206,13 +207,13 @@ describe('issuing through HTTP', () => {
       expectError(await wallet.redeem(second, { tx_code: '493536' }), 400, 'invalid_grant');
     });
 
-    it('compares no more than five guesses that come at once', async () => {
+    it('compares at most five concurrent guesses', async () => {
       const code = await wallet.code((await offer({ tx_code: '4935' })).uri);
       await Promise.all(Array.from({ length: 40 }, (_, i) => wallet.redeem(code, { tx_code: `${1000 + i}` })));
       expectError(await wallet.redeem(code, { tx_code: '4935' }), 400, 'invalid_grant');
     });
 
-    it('narrows to authorization_details and names identifiers then', async () => {
+    it('narrows to authorization_details and then names identifiers', async () => {
       const { uri } = await offer({ credentialConfigurationIds: ['pid', 'other'] });
       const details = [{ type: 'openid_credential', credential_configuration_id: 'pid', extra: 1 }];
       const code = await wallet.code(uri);
@@ -257,7 +258,7 @@ describe('issuing through HTTP', () => {
       ],
       ['a body over the limit', () => post({ form: { grant_type: 'x'.repeat(70_000) } }), 413, 'invalid_request'],
       [
-        'a transaction code that nobody asked for',
+        'a transaction code that is not required',
         async () => wallet.redeem(await wallet.code((await offer()).uri), { tx_code: '1234' }),
         400,
         'invalid_request',
@@ -273,10 +274,10 @@ describe('issuing through HTTP', () => {
       ],
     ];
     for (const [what, attempt, status, error] of cases) {
-      it(`refuses ${what}`, async () => expectError(await attempt(), status, error));
+      it(`rejects ${what}`, async () => expectError(await attempt(), status, error));
     }
 
-    it('refuses a replayed proof, which spends nothing', async () => {
+    it('rejects a replayed proof without consuming anything', async () => {
       const proof = dpopProof(wallet.dpopKey, url());
       expect((await wallet.redeem(await wallet.code((await offer()).uri), {}, { DPoP: proof })).status).to.equal(200);
       const code = await wallet.code((await offer()).uri);
@@ -284,7 +285,7 @@ describe('issuing through HTTP', () => {
       expect((await wallet.redeem(code)).status).to.equal(200);
     });
 
-    it('takes unknown parameters and answers GET with 405', async () => {
+    it('ignores unknown parameters and answers GET with 405', async () => {
       expect((await wallet.redeem(await wallet.code((await offer()).uri), { flavour: 'vanilla' })).status).to.equal(200);
       const answer = await service.call('GET', '/acme/token');
       expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'POST']);
@@ -336,7 +337,7 @@ describe('issuing through HTTP', () => {
       ],
     ];
     for (const [what, headers, status, error] of refusedAccess) {
-      it(`with ${what} is refused`, async () => {
+      it(`with ${what} is rejected`, async () => {
         const answer = await wallet.request(accessToken, 'pid', { headers: await headers() });
         expect(answer.status, answer.text).to.equal(status);
         const challenge = answer.headers.get('www-authenticate') ?? '';
@@ -346,7 +347,7 @@ describe('issuing through HTTP', () => {
       });
     }
 
-    it('may write the address in another way, be a little fast, and add members', async () => {
+    it('may write the URL differently, have a fast clock and add properties', async () => {
       for (const payload of [
         { htu: `${url().replace('localhost', 'LOCALHOST')}?x=1#y` },
         { htu: url().replace('/acme', '/%61cme') },
@@ -449,7 +450,7 @@ describe('issuing through HTTP', () => {
       ],
     ];
     for (const [what, body, status, error] of refusedBodies) {
-      it(`with ${what} is refused, and can try again`, async () => {
+      it(`with ${what} is rejected and can try again`, async () => {
         expectError(await wallet.request(accessToken, 'pid', { body: await body() }), status, error);
         const again = await wallet.request(accessToken, 'pid');
         expect(again.status, again.text).to.equal(200);
@@ -466,14 +467,14 @@ describe('issuing through HTTP', () => {
       ],
     ];
     for (const [what, text, why] of refusedTexts) {
-      it(`with ${what} is refused`, async () => {
+      it(`with ${what} is rejected`, async () => {
         const answer = await wallet.request(accessToken, 'pid', { text });
         expectError(answer, 400, 'invalid_credential_request');
         expect(answer.body.error_description).to.equal(why);
       });
     }
 
-    it('with another media type is refused', async () => {
+    it('with another media type is rejected', async () => {
       const headers = { ...wallet.authorization(accessToken), 'Content-Type': 'text/plain' };
       const answer = await wallet.request(accessToken, 'pid', { text: '{}', headers });
       expectError(answer, 400, 'invalid_credential_request');
@@ -487,7 +488,7 @@ describe('issuing through HTTP', () => {
       expectError(await wallet.request(accessToken, 'pid', { nonce: foreign }), 400, 'invalid_nonce');
     });
 
-    it('cannot pass another token of the service for an access token', async () => {
+    it('cannot use another token of the service as an access token', async () => {
       expectError(await wallet.request(token, 'pid', { headers: wallet.authorization(token) }), 401, 'invalid_token');
       const self = makeJwt(wallet.dpopKey, { typ: 'at+jwt', alg: 'ES256', jwk: wallet.dpopKey.jwk }, { iss: wallet.issuer });
       expectError(await wallet.request(self, 'pid', { headers: wallet.authorization(self) }), 401, 'invalid_token');
@@ -495,7 +496,7 @@ describe('issuing through HTTP', () => {
   });
 
   describe('documents', () => {
-    it('stand at both well-known addresses and say only what the protocols define', async () => {
+    it('are served at both well-known addresses and contain only what the protocols define', async () => {
       const inserted = await service.call('GET', '/.well-known/openid-credential-issuer/acme');
       const suffixed = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
       expect(inserted.status, inserted.text).to.equal(200);
@@ -532,7 +533,7 @@ describe('issuing through HTTP', () => {
       expect(inserted.text + server.text).not.to.match(/null|\[\]/);
     });
 
-    it('are missing for unknown tenants, and only read', async () => {
+    it('return 404 for unknown tenants and accept only reads', async () => {
       for (const path of [
         '/.well-known/openid-credential-issuer/nobody',
         '/nobody/.well-known/oauth-authorization-server',
@@ -547,7 +548,7 @@ describe('issuing through HTTP', () => {
       expect((await service.call('POST', '/nobody/nonce')).status).to.equal(404);
     });
 
-    it('host type metadata for configurations without a type of their own', async () => {
+    it('contain type metadata for configurations without a type of their own', async () => {
       const { vct: _vct, ...without } = CREDENTIAL;
       await service.call('POST', '/issuer/credentials', { token, json: { ...without, id: 'hosted' } });
       const metadata = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
@@ -555,13 +556,13 @@ describe('issuing through HTTP', () => {
       expect((await service.call('GET', vct)).body).to.deep.include({ vct, name: 'Person ID' });
     });
 
-    it('keep a nonce out of caches', async () => {
+    it('include a nonce that no cache stores', async () => {
       const answer = await service.call('POST', '/acme/nonce', { json: { any: 'thing' } });
       expect([answer.status, answer.headers.get('cache-control')]).to.deep.equal([200, 'no-store']);
     });
   });
 
-  it('allows bearer tokens for five minutes when the tenant does not want DPoP', async () => {
+  it('accept bearer tokens for five minutes when the tenant does not want DPoP', async () => {
     const { token: admin } = await createTenant(service, 'bearer');
     await service.call('POST', '/issuer/config', {
       token: admin,

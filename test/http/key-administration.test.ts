@@ -22,7 +22,7 @@ const NEEDED: Readonly<Record<KeyUsage, Role>> = {
 };
 const privateKey = () => newKey().privateKey.export({ format: 'jwk' });
 
-describe('Who may touch which key', () => {
+describe('The roles for each key', () => {
   let service: TestService;
   let world: Populated;
   const tokens = new Map<string, string>();
@@ -81,7 +81,7 @@ describe('Who may touch which key', () => {
     const needed = NEEDED[usage];
     const other = needed === ISSUER ? VERIFIER : ISSUER;
     for (const [operation, act] of Object.entries(OPERATIONS)) {
-      it(`${needed} may, and ${other} may not: ${operation} (${usage})`, async () => {
+      it(`${needed} may and ${other} may not: ${operation} (${usage})`, async () => {
         const id = await make({ usageType: usage });
         expectRefusal(await act(other, id, usage), other);
         expect((await as('both', 'GET', `/key-chain/${id}`)).body.description).to.equal(null);
@@ -92,7 +92,7 @@ describe('Who may touch which key', () => {
   }
 
   for (const [operation, act] of Object.entries(OPERATIONS)) {
-    it(`a key for both needs both roles: ${operation}`, async () => {
+    it(`a key for both usages needs both roles: ${operation}`, async () => {
       const id = await make({ usages: ['access', 'signing'] });
       for (const who of [ISSUER, VERIFIER]) {
         if (operation === 'create' || operation === 'import' || operation === 'POST /key') continue;
@@ -131,14 +131,14 @@ describe('Who may touch which key', () => {
       expect(answer.body.warnings).to.have.length.greaterThan(0);
     });
 
-    it('does not come under an authority that gets its purpose later', async () => {
+    it('is not certified under an authority whose purpose is set later', async () => {
       const { body: bare } = await as('both', 'POST', '/key', { id: fresh() });
       const body = { usageType: 'access', key: privateKey(), rootKeyChainId: bare.id };
       expect((await as(VERIFIER, 'POST', '/key-chain/import', body)).status).to.equal(400);
     });
   });
 
-  it('a key chain may change sides without a profile, with a warning, by a client with both roles', async () => {
+  it('a key chain can change its usage without a profile, with a warning, by a client with both roles', async () => {
     for (const [from, to] of [
       [['access'], ['signing']],
       [['access'], ['access', 'signing']],
@@ -155,7 +155,7 @@ describe('Who may touch which key', () => {
     expect(within.status, within.text).to.equal(200);
   });
 
-  it('a key without usages gets one from whoever may give it', async () => {
+  it('a key without usages gets one from any client that may assign it', async () => {
     for (const [who, usage] of [
       [VERIFIER, 'access'],
       [ISSUER, 'signing'],
@@ -169,7 +169,7 @@ describe('Who may touch which key', () => {
     }
   });
 
-  it('lists of issuers and of statuses are written by issuers alone, and read by both', async () => {
+  it('lists of issuers and of statuses are written only by issuers and read by both', async () => {
     const { trustList } = world.ids;
     const entities = [
       {
@@ -206,7 +206,7 @@ const KMS_CONFIG = JSON.stringify({
   tenants: { configured: 'house' },
 });
 
-describe('key providers through HTTP', () => {
+describe('Key providers through HTTP', () => {
   let service: TestService;
   let root: string;
 
@@ -225,7 +225,7 @@ describe('key providers through HTTP', () => {
     expect(answer.body.errors[0].message).to.match(words);
   };
 
-  it('are shown with what they can do, whose they are and whether they answer', async () => {
+  it('are shown with their capabilities, owner and availability', async () => {
     const { token } = await createTenant(service, 'acme');
     const common = { type: 'local', algorithms: [...SIGNING_ALGORITHMS], status: 'up' };
     expect(await providersOf(token)).to.deep.equal([
@@ -234,7 +234,7 @@ describe('key providers through HTTP', () => {
     ]);
   });
 
-  it('make the first keys of a tenant where the configuration says, else where it is created', async () => {
+  it('create the first keys of a tenant in the configured provider, otherwise where the tenant is created', async () => {
     const { token } = await createTenant(service, 'configured');
     const chains = (await call('GET', '/key-chain', token)).body as { kmsProvider: string }[];
     expect(new Set(chains.map(({ kmsProvider }) => kmsProvider))).to.deep.equal(new Set(['house']));
@@ -244,7 +244,7 @@ describe('key providers through HTTP', () => {
     expect([made.status, made.body.kms], made.text).to.deep.equal([201, 'house']);
   });
 
-  it('are changed for the next key of a tenant; the keys that it has stay', async () => {
+  it('are changed for the next key of a tenant, and existing keys stay', async () => {
     const { token } = await createTenant(service, 'moving');
     const patched = await call('PATCH', '/tenant/moving', root, { kms: 'house' });
     expect([patched.status, patched.body.kms], patched.text).to.deep.equal([200, 'house']);
@@ -265,7 +265,7 @@ describe('key providers through HTTP', () => {
     expect(last.body.kmsProvider, last.text).to.equal('local');
   });
 
-  it('take over a key chain by a rotation, under either name', async () => {
+  it('take over a key chain by a rotation, by either name', async () => {
     const { token } = await createTenant(service, 'rotating');
     const before = (await call('GET', '/key-chain/signing', token)).body;
     for (const [member, provider] of [
@@ -283,7 +283,7 @@ describe('key providers through HTTP', () => {
     expectInvalid(await call('POST', '/key-chain/signing/rotate', token, both), 'kmsProvider', /either/);
   });
 
-  it('refuse names that there are not, and tenants that they are not for', async () => {
+  it('are rejected with an unknown name or for a tenant without access', async () => {
     const { token } = await createTenant(service, 'strange');
     const wrong = 'There is no KMS provider "vault", but: local, house';
     const unknown = /There is no KMS provider "\w+", but: local, house/;
@@ -303,7 +303,7 @@ describe('key providers through HTTP', () => {
   });
 });
 
-describe('While a certificate is made', () => {
+describe('While a certificate is issued', () => {
   let service: TestService;
   let token: string;
 
@@ -339,7 +339,7 @@ describe('While a certificate is made', () => {
   const another = (keyId: string) => call('POST', '/certs', { id: 'late', keyId, certUsageTypes: ['signing'] });
   const isAbsent = async (id: string) => expect((await call('GET', `/key-chain/${id}`)).status).to.equal(404);
 
-  it('its key can go, and does not come back', async () => {
+  it('its key can be deleted and does not come back', async () => {
     const { key } = await created('/key', { id: 'gone' });
     meanwhile('DELETE', '/key/gone');
     expect(outcome(await another('gone'))).to.deep.equal([404, 'not_found']);
@@ -348,7 +348,7 @@ describe('While a certificate is made', () => {
     expect(keys.map(({ kid }: { kid: string }) => kid)).to.not.include(key.kid);
   });
 
-  it('its key can be rotated away, and signs nothing more', async () => {
+  it('its key can be rotated and signs nothing afterwards', async () => {
     await created('/key-chain', { id: 'turned', usageType: 'signing' });
     meanwhile('POST', '/key-chain/turned/rotate');
     expect(outcome(await another('turned'))).to.deep.equal([409, 'conflict']);
@@ -359,7 +359,7 @@ describe('While a certificate is made', () => {
   });
 
   for (const what of ['made', 'brought']) {
-    it(`its authority can go, and nothing that is ${what} comes under it`, async () => {
+    it(`its authority can be deleted, and nothing that is ${what} is certified by it`, async () => {
       await created('/key-chain', { id: 'above', usageType: 'signing' });
       meanwhile('DELETE', '/key-chain/above');
       const { privateKey } = generateKeyPairSync('ed25519');
@@ -373,7 +373,7 @@ describe('While a certificate is made', () => {
     });
   }
 
-  it('its key chain can get another key, and has a certificate for mdocs all the same', async () => {
+  it('its key chain can get another key and still has a certificate for mdocs', async () => {
     await created('/key-chain', { id: 'mdocs', usageType: 'trustList' });
     meanwhile('POST', '/key-chain/mdocs/rotate');
     const usages = { usages: ['trustList', 'signing'] };
@@ -410,7 +410,7 @@ describe('The last key chain of a usage', () => {
     ['access', 'access', '/verifier/config', { id: 'card', dcql_query: QUERY }],
   ];
   for (const [id, usage, path, body] of usages) {
-    it(`stays while something is signed with it by default: ${usage}`, async () => {
+    it(`cannot be deleted while something is signed with it by default: ${usage}`, async () => {
       expect(await status('POST', path, body)).to.equal(201);
       expect(await status('PATCH', `/key-chain/${id}`, { usages: ['trustList'] })).to.equal(409);
       expect(await status('DELETE', `/key-chain/${id}`)).to.equal(409);

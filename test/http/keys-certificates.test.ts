@@ -27,7 +27,7 @@ function readRequest(csr: string, key: JsonWebKey & { alg: string }) {
   expect(Buffer.from(request.publicKey.rawData)).to.deep.equal(publicKey.export({ format: 'der', type: 'spki' }));
   const [info, , signature] = parseSequence(Buffer.from(request.rawData));
   const bits = signature?.content.subarray(1) ?? Buffer.alloc(0);
-  expect(verify(HASHES[key.alg], info?.whole ?? Buffer.alloc(0), publicKey, bits), 'signed').to.equal(true);
+  expect(verify(HASHES[key.alg], info?.encoded ?? Buffer.alloc(0), publicKey, bits), 'signed').to.equal(true);
   const names = request.getExtension('2.5.29.17') as SubjectAlternativeNameExtension | null;
   return { subject: request.subject, hosts: names?.names.items.map(({ value }) => value) };
 }
@@ -64,7 +64,7 @@ describe('The certificates of a key', () => {
 
   for (const { name, path, member } of VARIANTS) {
     describe(`in the vocabulary of ${name}`, () => {
-      it('are asked for elsewhere with a request that the key signed', async () => {
+      it('are requested from another CA with a CSR that the key signed', async () => {
         await created('/key-chain', { id: `asks-${member}`, usageType: 'access', subjectName: 'Acme' });
         const wish = {
           subjectName: 'Acme, Inc.',
@@ -91,14 +91,14 @@ describe('The certificates of a key', () => {
       });
 
       for (const algorithm of ['ES384', 'ES512', 'EdDSA']) {
-        it(`are asked for with ${algorithm}, too`, async () => {
+        it(`are requested with ${algorithm}, too`, async () => {
           const { id, activeKey } = await created('/key-chain', { usageType: 'access', algorithm });
           const { csr } = (await call('POST', `${path}/${id}/csr`, {})).body;
           expect(readRequest(csr, activeKey).subject).to.equal('O=Tenant acme, CN=Tenant acme');
         });
       }
 
-      it('replace those of the internal authority, and requests are signed under them', async () => {
+      it('replace those of the internal authority, and requests are signed with them', async () => {
         const id = `uploads-${member}`;
         await created('/key-chain', { id, usageType: 'access' });
         await created('/verifier/config', { id, dcql_query: QUERY, accessKeyChainId: id });
@@ -131,7 +131,7 @@ describe('The certificates of a key', () => {
         expect((await chainOf(id)).previousKeys, 'the same again changes nothing').to.have.length(1);
       });
 
-      it('are refused that do not fit, and nothing changes', async () => {
+      it('are rejected if they do not fit, and nothing changes', async () => {
         const id = `refuses-${member}`;
         await created('/key-chain', { id, usageType: 'access' });
         const before = (await call('GET', `/key-chain/${id}`)).text;
@@ -155,7 +155,7 @@ describe('The certificates of a key', () => {
         expect((await call('GET', `/key-chain/${id}`)).text).to.equal(before);
       });
 
-      it('stay while a configuration trusts their authority', async () => {
+      it('cannot be removed while a configuration trusts their authority', async () => {
         const id = `trusted-${member}`;
         await created('/key-chain', { id, usages: ['access', 'signing'] });
         await created('/verifier/config', { id, dcql_query: QUERY, trustAnchors: [{ keyChainId: id }] });
@@ -189,7 +189,7 @@ describe('The certificates of a key', () => {
     expect(text).to.include(der(rootCertificate)).and.include(der(activeCertificate));
   });
 
-  it('of a key for mdocs are made when it becomes one, and its usages are kept apart', async () => {
+  it('of a key for mdocs are issued when it gets this usage, and its usages are kept apart', async () => {
     const { id } = await created('/key-chain', { usageType: 'trustList', country: 'DE' });
     const changed = await call('PATCH', `/certs/${id}`, { certUsageTypes: ['trustList', 'signing'] });
     expect(changed.body.usages.map(({ usage }: { usage: string }) => usage)).to.deep.equal(['trustList', 'signing']);
@@ -210,7 +210,7 @@ describe('The certificates of a key', () => {
     expect((await call('PATCH', `/certs/${id}`, { usages: ['trustList'] })).status, 'in use').to.equal(409);
   });
 
-  describe('that are for one usage alone', () => {
+  describe('for one usage only', () => {
     const READERS = '1.0.18013.5.1.6';
     const DOCUMENTS = '1.0.18013.5.1.2';
     const brought = async (id: string, usage: string, purposes: readonly string[]) => {
@@ -226,7 +226,7 @@ describe('The certificates of a key', () => {
       ['access', READERS, ['signing', 'statusList', 'trustList']],
       ['signing', DOCUMENTS, ['access', 'statusList', 'trustList']],
     ] as const) {
-      it(`give their key no other usage than "${usage}"`, async () => {
+      it(`limit their key to the usage "${usage}"`, async () => {
         const id = `narrow-${usage}`;
         await brought(id, usage, [purpose]);
         for (const other of others) {
@@ -252,7 +252,7 @@ describe('The certificates of a key', () => {
       expect(await usagesOf('widened')).to.deep.equal(usages);
     });
 
-    it('limit nothing when they are for what is not of this trade', async () => {
+    it('limit nothing when their usage is unrelated to credentials', async () => {
       await brought('web', 'access', [READERS, '1.3.6.1.5.5.7.3.1']);
       const answer = await call('PATCH', '/certs/web', { certUsageTypes: ['access', 'statusList'] });
       expect(answer.status, answer.text).to.equal(200);
@@ -260,7 +260,7 @@ describe('The certificates of a key', () => {
   });
 
   describe('and the key itself', () => {
-    it('is made or brought, listed and read, without its private half', async () => {
+    it('is generated or imported, listed and read, without its private key', async () => {
       const made = await created('/key', { id: 'made', description: 'Made here' });
       expect(made).to.deep.include({
         id: 'made',
@@ -286,7 +286,7 @@ describe('The certificates of a key', () => {
       expect((await call('POST', '/key', { id: 'made' })).status).to.equal(409);
     });
 
-    it('signs nothing until it has certificates for it', async () => {
+    it('signs nothing until it has certificates', async () => {
       const chain = await chainOf('made');
       expect(chain).to.deep.include({ usages: [], usageType: null });
       const credential = {
@@ -303,7 +303,7 @@ describe('The certificates of a key', () => {
       expect((await call('GET', '/key/made-cert')).status, 'it goes by one name').to.equal(404);
     });
 
-    it('goes with all of its certificates, or stays while one is needed', async () => {
+    it('is deleted with all of its certificates, or stays while one is needed', async () => {
       const refused = await call('DELETE', '/key/made');
       expect([refused.status, refused.body.detail]).to.deep.equal([
         409,
@@ -324,8 +324,8 @@ describe('The certificates of a key', () => {
     });
   });
 
-  describe('that sign themselves', () => {
-    it('are for trust lists alone', async () => {
+  describe('that are self-signed', () => {
+    it('are accepted only for trust lists', async () => {
       const chain = await created('/key-chain', { id: 'own', usageType: 'trustList', selfSigned: true });
       const certificate = new X509Certificate(chain.activeCertificate);
       expect(certificate.verify(certificate.publicKey)).to.equal(true);

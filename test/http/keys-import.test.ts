@@ -24,7 +24,7 @@ const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve }).pri
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
 const locked = { cipher: 'aes-256-cbc', passphrase: 'secret', format: 'pem' } as const;
 
-describe('A key that was made elsewhere', () => {
+describe('A key that was generated elsewhere', () => {
   let service: TestService;
   let token: string;
 
@@ -65,7 +65,7 @@ describe('A key that was made elsewhere', () => {
     accepted.push([`PKCS#8 for ${alg}`, pkcs8(key), key, alg], [`a JWK for ${alg}`, jwk(key), key, alg]);
   }
   for (const [what, key, object, alg] of accepted) {
-    it(`is taken as ${what} and certified by an authority of its own`, async () => {
+    it(`is imported as ${what} and certified by an authority of its own`, async () => {
       const answer = await bring({ key, subjectName: 'Brought' });
       expect(answer.status, answer.text).to.equal(201);
       const { d, ...publicHalf } = jwk(object);
@@ -81,7 +81,7 @@ describe('A key that was made elsewhere', () => {
     });
   }
 
-  it('signs credentials under the certificates that came with it', async () => {
+  it('signs credentials with the imported certificates', async () => {
     const root = await certify({ name: 'Root', ca: true });
     const middle = await certify({ name: 'Middle', ca: true, by: root });
     const leaf = await certify({ name: 'Brought', by: middle });
@@ -106,7 +106,7 @@ describe('A key that was made elsewhere', () => {
     expect((await bring({ id: 'brought', key: pkcs8(ec('P-256')) })).status, 'the id is taken').to.equal(409);
   });
 
-  it('goes under the authority of another key chain', async () => {
+  it('is certified by the authority of another key chain', async () => {
     const { rootCertificate } = (await call('GET', '/key-chain/signing')).body;
     const answer = await bring({ key: pkcs8(p256), rootKeyChainId: 'signing' });
     expect([answer.status, answer.body.rootCertificate]).to.deep.equal([201, rootCertificate]);
@@ -164,7 +164,7 @@ describe('A key that was made elsewhere', () => {
     ],
   ];
   for (const [what, body, path, message] of refused) {
-    it(`is refused for ${what}, and nothing is stored`, async () => {
+    it(`is rejected for ${what}, and nothing is stored`, async () => {
       const certificate = pem(await certify({ name: 'Any' }));
       const key =
         body['key'] === 'PUBLIC'
@@ -181,7 +181,7 @@ describe('A key that was made elsewhere', () => {
     });
   }
 
-  it('is refused when it is larger than anything of that kind', async () => {
+  it('is rejected when it exceeds the size limit', async () => {
     const answer = await bring({ key: 'A'.repeat(70_000) });
     expect([answer.status, answer.body.code]).to.deep.equal([413, 'too_large']);
   });
@@ -199,7 +199,7 @@ describe('A key that was made elsewhere', () => {
     const wrong: [string, () => Promise<unknown>, RegExp][] = [
       ['none', async () => [], /./],
       ['garbage', async () => 'garbage', /as PEM, leaf first/],
-      ['one that is none', async () => writePemCertificates(['MAA=']), /not a certificate/],
+      ['an invalid one', async () => writePemCertificates(['MAA=']), /not a certificate/],
       ['a private key', async () => pkcs8(leaf.privateKey), /as PEM, leaf first/],
       ['those of another key', async () => pem(await certify({ name: 'Other', by: root })), /not for this key/],
       ['the root first', async () => pem(root) + pem(leaf), /not for this key/],
@@ -258,13 +258,13 @@ describe('A key that was made elsewhere', () => {
       ['seven of them', async () => Array.from({ length: 7 }, () => pem(leaf)), /./],
     ];
     for (const [what, make, message] of wrong) {
-      it(`is refused with ${what}`, async () => {
+      it(`is rejected with ${what}`, async () => {
         const answer = await bringWith(await make());
         expectInvalid(answer, 'certificates', message);
       });
     }
 
-    it('is taken with certificates for its very usage, and for what is not of this trade', async () => {
+    it('is imported with certificates for its usage and for unrelated usages', async () => {
       const forReaders = { name: 'Leaf', by: root, key: leaf, purposes: ['1.0.18013.5.1.6'] };
       const forWeb = { ...forReaders, purposes: ['1.3.6.1.5.5.7.3.1'] };
       const asReader = await bringWith(pem(await certify(forReaders)), { usageType: 'access' });
@@ -272,7 +272,7 @@ describe('A key that was made elsewhere', () => {
       expect((await bringWith(pem(await certify(forWeb)))).status).to.equal(201);
     });
 
-    it('is refused with certificates and an authority at once', async () => {
+    it('is rejected with certificates and an authority at the same time', async () => {
       expectInvalid(await bringWith(pem(leaf), { rootKeyChainId: 'signing' }), 'rootKeyChainId', /either/);
     });
   });

@@ -5,7 +5,7 @@ import { RenewKeyChains } from '../../application/keys/renew-key-chains.ts';
 import { Kms } from '../../application/ports/kms.ts';
 import { Log, type LogFields } from '../../application/ports/log.ts';
 import { Store } from '../../application/ports/store.ts';
-import { MAX_FORMER_LEAVES } from '../../domain/keys/rotation.ts';
+import { MAX_PREVIOUS_LEAVES } from '../../domain/keys/rotation.ts';
 import { parseStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
 import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
 import { decode, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
@@ -65,7 +65,7 @@ describe('The rotation of keys', () => {
     expect(answer.status, answer.text).to.equal(200);
   };
 
-  it('brings a new key under the same authority, and shows the one before', async () => {
+  it('brings a new key under the same authority and shows the previous one', async () => {
     const before = await chainOf();
     const after = await rotate();
     expect(after).to.deep.equal({ ...(await chainOf()), affectedKeyChains: [], warnings: [] });
@@ -84,7 +84,7 @@ describe('The rotation of keys', () => {
     expect(leaf?.subjectAltName).to.equal('DNS:localhost');
   });
 
-  it('leaves credentials good that the key before has signed, and signs new ones under the new key', async () => {
+  it('keeps credentials of the previous key valid and signs new ones with the new key', async () => {
     const old = await shop.issue();
     const before = await chainOf();
     const after = await rotate();
@@ -99,7 +99,7 @@ describe('The rotation of keys', () => {
     await accepted(young);
   });
 
-  it('leaves access tokens good until they end', async () => {
+  it('keeps access tokens valid until they expire', async () => {
     const wallet = new RawWallet(shop.service, 'acme');
     const [used, ended] = [await wallet.accessToken(await offered()), await wallet.accessToken(await offered())];
     await rotate();
@@ -112,7 +112,7 @@ describe('The rotation of keys', () => {
     expect((await wallet.request(ended, 'card', { key: newKey() })).status).to.equal(401);
   });
 
-  it('publishes the key before until its certificate has ended, and forgets it then', async () => {
+  it('publishes the previous key until its certificate has expired, then deletes it', async () => {
     await call('PATCH', '/key-chain/signing', { certValidityDays: 2 });
     const second = await rotate();
     await call('PATCH', '/key-chain/signing', { certValidityDays: 365 });
@@ -134,7 +134,7 @@ describe('The rotation of keys', () => {
     expect(await jwks()).to.not.include(first.key.kid);
   });
 
-  it('serves requests under way as they were announced, however often the key changes', async () => {
+  it('serves open requests as they were announced, regardless of the number of rotations', async () => {
     await created('/verifier/config', { id: 'own', dcql_query: QUERY });
     const made = await created('/verifier/offer', { response_type: 'uri', requestId: 'own' });
     const announced = new URL(made.uri).searchParams;
@@ -148,7 +148,7 @@ describe('The rotation of keys', () => {
     expect(new URL(next.uri).searchParams.get('client_id')).to.not.equal(announced.get('client_id'));
   });
 
-  it('leaves status lists good, which are signed by the new key under the same authority', async () => {
+  it('keeps status lists valid, which the new key signs under the same authority', async () => {
     const [kept, revoked] = [await shop.issue('card-status'), await shop.issue('card-status')];
     const { uri } = decode(kept.text).payload['status'].status_list;
     const before = leafOf((await shop.service.call('GET', uri)).text);
@@ -205,7 +205,7 @@ describe('The rotation of keys', () => {
     );
   });
 
-  it('leaves trust lists good, and their next release is signed by the new key', async () => {
+  it('keeps trust lists valid, and the new key signs their next release', async () => {
     const entities = [
       {
         type: 'internal',
@@ -256,7 +256,7 @@ describe('The rotation of keys', () => {
     expect(await renew()).to.include({ rotated: 0 });
   });
 
-  it('is not needed for certificates to go on: they are renewed before they end', async () => {
+  it('is not needed to renew certificates before they expire', async () => {
     for (const id of ['signing', 'access', 'status-list']) {
       await call('PATCH', `/key-chain/${id}`, { certValidityDays: 60 });
       await rotate(id);
@@ -281,7 +281,7 @@ describe('The rotation of keys', () => {
     await accepted(await shop.issue('card-status'));
   });
 
-  it('of certificates from outside is somebody else’s: it is refused, and the log says so once per run', async () => {
+  it('of external certificates is rejected as the task of someone else, and the log says so once per run', async () => {
     const root = await certify({ name: 'Root', ca: true });
     const { id, activeKey } = await created('/key-chain', { usageType: 'signing', rotationEnabled: true });
     const leaf = await certifyKey(activeKey, { name: 'Outside', by: root });
@@ -300,7 +300,7 @@ describe('The rotation of keys', () => {
     expect(fields).to.deep.equal({ count: 1, keyChains: `acme/${id}` });
   });
 
-  it('is not in the way when others certify the key: what was issued before is judged as before', async () => {
+  it('does not conflict with certificates of another CA: what was issued before stays valid', async () => {
     const [kept, revoked] = [await shop.issue('card-status'), await shop.issue('card-status')];
     const root = await certify({ name: 'Root', ca: true });
     const { activeKey } = await chainOf();
@@ -321,7 +321,7 @@ describe('The rotation of keys', () => {
     await accepted(kept, 'both');
   });
 
-  it('is refused for what is not there, and with a provider that is not', async () => {
+  it('is rejected for an unknown key chain and with an unknown provider', async () => {
     expect((await call('POST', '/key-chain/nothing/rotate')).status).to.equal(404);
     const answer = await call('POST', '/key-chain/signing/rotate', { kmsProvider: 'nowhere' });
     expect([answer.status, answer.body.errors?.[0].path]).to.deep.equal([400, 'kmsProvider']);
@@ -334,13 +334,13 @@ describe('The rotation of keys', () => {
     expect((await call('PATCH', '/key-chain/signing', fits)).body).to.include(fits);
   });
 
-  it('never drops a key that something rests on, but says when there is room', async () => {
+  it('never deletes a key that is in use, but reports when a place is free', async () => {
     const first = (await chainOf()).activeKey.kid;
     await call('PATCH', '/key-chain/signing', { certValidityDays: 100 });
-    for (let i = 0; i < MAX_FORMER_LEAVES; i++) await rotate();
+    for (let i = 0; i < MAX_PREVIOUS_LEAVES; i++) await rotate();
     const full = await chainOf();
     expect(await jwks())
-      .to.have.length(MAX_FORMER_LEAVES + 1)
+      .to.have.length(MAX_PREVIOUS_LEAVES + 1)
       .and.include(first);
     const refused = await call('POST', '/key-chain/signing/rotate');
     expect(refused.status).to.equal(409);
@@ -348,12 +348,12 @@ describe('The rotation of keys', () => {
     expect(refused.body.detail).to.include(`possible after ${ends[0]}`);
     expect(await chainOf()).to.deep.equal(full);
     later(101);
-    expect((await renew()).forgotten).to.equal(MAX_FORMER_LEAVES - 1);
+    expect((await renew()).forgotten).to.equal(MAX_PREVIOUS_LEAVES - 1);
     const answer: Answer = await call('POST', '/key-chain/signing/rotate');
     expect(answer.status, answer.text).to.equal(200);
   });
 
-  it('that breaks off anywhere leaves the key as it was', async () => {
+  it('leaves the key unchanged when it breaks off at any step', async () => {
     const { container } = shop.service.service;
     const before = await chainOf();
     const [store, kms] = [container.get(Store), container.get(Kms)];
@@ -365,8 +365,8 @@ describe('The rotation of keys', () => {
         () => {
           const forTenant = store.forTenant.bind(store) as (...all: unknown[]) => Promise<unknown>;
           sinon.stub(store, 'forTenant').callsFake((...all: unknown[]) => {
-            const [, , options] = all as [unknown, unknown, { alone?: boolean } | undefined];
-            return options?.alone === true ? Promise.reject(new Error('crash')) : forTenant(...all);
+            const [, , options] = all as [unknown, unknown, { exclusive?: boolean } | undefined];
+            return options?.exclusive === true ? Promise.reject(new Error('crash')) : forTenant(...all);
           });
         },
       ],
@@ -382,7 +382,7 @@ describe('The rotation of keys', () => {
     expect((await rotate()).previousKey).to.deep.equal(before.activeKey);
   });
 
-  it('is nothing that another tenant can ask for', async () => {
+  it('cannot be requested by another tenant', async () => {
     const before = await chainOf();
     const paths = ['/key-chain/signing/rotate', '/key-chain/signing/csr', '/certs/signing/csr'];
     await created('/key-chain', { id: 'only-here', usageType: 'signing' });

@@ -10,7 +10,7 @@ const CARD = {
   claims: { name: 'Ada' },
 };
 
-describe('keys and certificates through HTTP', () => {
+describe('Keys and certificates through HTTP', () => {
   let service: TestService;
   let tenant: { id: string; token: string };
 
@@ -32,7 +32,7 @@ describe('keys and certificates through HTTP', () => {
     expect(answer.body.errors[0].path).to.equal(path);
   };
 
-  it('make a leaf that its own authority certifies', async () => {
+  it('create a leaf that its own authority certifies', async () => {
     const chain = await created('/key-chain', { id: 'diplomas', usageType: 'signing', subjectName: 'Uni' });
     expect(chain).to.deep.include({ usageType: 'signing', usages: ['signing'], kmsProvider: 'local' });
     const [leaf, root] = [new X509Certificate(chain.activeCertificate), new X509Certificate(chain.rootCertificate)];
@@ -52,7 +52,7 @@ describe('keys and certificates through HTTP', () => {
     }
   });
 
-  it('certify credentials and their status lists under one authority', async () => {
+  it('certify credentials and their status lists by one authority', async () => {
     const [signing, lists] = [(await call('GET', '/key-chain/signing')).body, (await call('GET', '/key-chain/status-list')).body];
     expect(lists.rootCertificate).to.equal(signing.rootCertificate);
     expect(lists.activeKey.kid).to.not.equal(signing.activeKey.kid);
@@ -60,7 +60,7 @@ describe('keys and certificates through HTTP', () => {
     expect(new X509Certificate(lists.activeCertificate).verify(root.publicKey)).to.equal(true);
   });
 
-  it('are the same thing under both names', async () => {
+  it('are the same resource under both names', async () => {
     const chains: { id: string }[] = (await call('GET', '/key-chain')).body;
     const certificates: { id: string }[] = (await call('GET', '/certs')).body;
     expect(certificates.map(({ id }) => id)).to.have.members(chains.map(({ id }) => id));
@@ -90,7 +90,7 @@ describe('keys and certificates through HTTP', () => {
     expect((await call('GET', '/certs/signing-2')).status).to.equal(404);
   });
 
-  it('are named by either name in configurations, which answer with both', async () => {
+  it('are referenced by either name in configurations, which answer with both', async () => {
     const made = await created('/issuer/credentials', { ...CARD, certId: 'diplomas' });
     expect(made).to.include({ certId: 'diplomas', keyChainId: 'diplomas' });
     const both = { ...CARD, certId: 'diplomas', keyChainId: 'diplomas' };
@@ -110,7 +110,7 @@ describe('keys and certificates through HTTP', () => {
     expectInvalid(await call('POST', '/verifier/config', anchors), 'trustAnchors.0.certId');
   });
 
-  it('are told by the name that was written when there are none', async () => {
+  it('are reported by the requested name when they do not exist', async () => {
     const config = { id: 'none', dcql_query: QUERY };
     const faults: readonly (readonly [string, object, string])[] = [
       ['/issuer/credentials', { ...CARD, certId: 'nobody' }, 'certId'],
@@ -123,7 +123,7 @@ describe('keys and certificates through HTTP', () => {
     for (const [path, json, expected] of faults) expectInvalid(await call('POST', path, json), expected);
   });
 
-  it('sign what names them', async () => {
+  it('sign the objects that reference them', async () => {
     await call('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
     const { header } = decode((await issue(service, tenant, 'card')).text);
     const leaf = new X509Certificate(Buffer.from(header['x5c'][0], 'base64'));
@@ -131,7 +131,7 @@ describe('keys and certificates through HTTP', () => {
     expect(leaf.toString().trim()).to.equal(activeCertificate.trim());
   });
 
-  it('cannot be deleted, nor lose their usage, while something names them', async () => {
+  it('cannot be deleted or lose their usage while an object references them', async () => {
     for (const path of ['diplomas', 'access', 'signing']) {
       const answer = await call('DELETE', `/key-chain/${path}`);
       expect([answer.status, answer.body.code], path).to.deep.equal([409, 'conflict']);
@@ -153,10 +153,10 @@ describe('keys and certificates through HTTP', () => {
     ['certificates that are none', '/certs', { keyId: 'signing', certUsageTypes: ['signing'], crt: 'x' }, 'crt'],
   ];
   for (const [what, path, body, place] of invalid) {
-    it(`refuse ${what}`, async () => expectInvalid(await call('POST', path, body), place));
+    it(`reject ${what}`, async () => expectInvalid(await call('POST', path, body), place));
   }
 
-  it('refuse certificates of another key, ids that are taken and keys that are not there', async () => {
+  it('reject certificates of another key, existing ids and unknown keys', async () => {
     const { activeCertificate } = (await call('GET', '/key-chain/access')).body;
     const foreign = { keyId: 'signing', certUsageTypes: ['signing'], crt: activeCertificate };
     expectInvalid(await call('POST', '/certs', foreign), 'crt');
@@ -169,7 +169,7 @@ describe('keys and certificates through HTTP', () => {
     expect((await call('POST', '/issuer/credentials', missing)).status).to.be.oneOf([400, 404]);
   });
 
-  it('never show a private key, in no answer that can be had', async () => {
+  it('never return a private key in any answer', async () => {
     const session = (await issue(service, tenant, 'card')).session;
     const request = { response_type: 'uri', requestId: 'check' };
     const asked = await created('/verifier/offer', request);

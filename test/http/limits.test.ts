@@ -13,7 +13,7 @@ const CREDENTIALS = {
   client_secret: ROOT.secret,
 };
 
-describe('callers that call too often', () => {
+describe('Callers with too many requests', () => {
   let service: TestService;
   let token: string;
 
@@ -42,7 +42,7 @@ describe('callers that call too often', () => {
     return statuses;
   };
 
-  it('are told by the protocol when to come back, and others are served', async () => {
+  it('get a protocol error with Retry-After, and others are served', async () => {
     expect(await statusesOf(6, () => nonce(PUBLIC))).to.deep.equal([200, 200, 200, 200, 200, 429]);
     const refused = await nonce(PUBLIC);
     expect(refused.body.error).to.equal('temporarily_unavailable');
@@ -59,7 +59,7 @@ describe('callers that call too often', () => {
     expect(await statusesOf(6, begin)).to.deep.equal([400, 400, 400, 400, 400, 429]);
   });
 
-  it('are counted where each call would be one to an upstream provider', async () => {
+  it('are counted where each call would cause a call to an upstream provider', async () => {
     for (const path of ['authorize', 'callback']) {
       const login = (address: string) => service.call('GET', `/acme/chained-as/${path}?code=x&state=y`, { headers: from(address) });
       const address = path === 'authorize' ? '9.9.9.40' : '9.9.9.41';
@@ -73,21 +73,21 @@ describe('callers that call too often', () => {
     }
   });
 
-  it('are counted by what one subscriber is given of IPv6', async () => {
+  it('are counted by the IPv6 prefix of one subscriber', async () => {
     const addresses = Array.from({ length: 5 }, (_, i) => `2001:db9:1:2:${i}::1`);
     for (const address of addresses) expect((await nonce(address)).status).to.equal(200);
     expect((await nonce('2001:db9:1:2:ffff::9')).status).to.equal(429);
     expect((await nonce('2001:db9:1:3::1')).status).to.equal(200);
   });
 
-  it('are not counted when the address says nothing about who calls', async () => {
+  it('are not counted when the address says nothing about the caller', async () => {
     for (const address of ['10.1.2.3', '127.0.0.1', '192.168.0.9', 'fd00::1', '100.64.0.1']) {
       const statuses = await statusesOf(7, () => nonce(address));
       expect(statuses, address).to.deep.equal(Array(7).fill(200));
     }
   });
 
-  it('are counted however a proxy writes an address, and together when it is none', async () => {
+  it('are counted for each notation of an address by a proxy, and together without an address', async () => {
     const forms = {
       'with a port': ['8.8.8.9', '8.8.8.9:5555'],
       'in brackets': ['2a00:1:2:3::1', '[2a00:1:2:3::2]', '[2a00:1:2:3::3]:443'],
@@ -102,13 +102,13 @@ describe('callers that call too often', () => {
     }
   });
 
-  it('cannot choose the address that counts', async () => {
+  it('cannot choose the counted address', async () => {
     let next = 0;
     const statuses = await statusesOf(6, () => nonce(`9.8.7.${++next}, 9.8.8.1`));
     expect(statuses).to.deep.equal([200, 200, 200, 200, 200, 429]);
   });
 
-  it('cannot keep a client out that has logged in where it is', async () => {
+  it('cannot lock out a client that has logged in from its address', async () => {
     const login = (address: string, client_secret = ROOT.secret) =>
       service.call('POST', '/oauth2/token', {
         json: { ...CREDENTIALS, client_secret },
@@ -154,7 +154,7 @@ describe('callers that call too often', () => {
     }
   });
 
-  it('are limited by their client where they make offers and requests', async () => {
+  it('are limited by their client where they create offers and requests', async () => {
     const offer = () =>
       service.call('POST', '/verifier/offer', {
         token,
@@ -223,7 +223,7 @@ for (const kind of servedDatabases()) {
       return answers.filter(({ status }) => status === 409).length;
     };
 
-    it('let exactly so many credential configurations be made by callers who race', async () => {
+    it('allow exactly the configured number of credential configurations with concurrent requests', async () => {
       const key = await signer();
       const create = (id: string) => call('POST', '/issuer/credentials', credentialBody(id, key));
       const answers = await Promise.all(Array.from({ length: 24 }, (_, index) => create(`c-${index}`)));
@@ -236,7 +236,7 @@ for (const kind of servedDatabases()) {
       expect((await create('again')).status).to.equal(201);
     });
 
-    it('hold for presentation configurations, key chains and clients, by every way to make one', async () => {
+    it('apply to presentation configurations, key chains and clients, in each way to create one', async () => {
       const key = await signer();
       const many = <T>(work: (index: number) => Promise<T>) => Promise.all(Array.from({ length: 12 }, (_, index) => work(index)));
       const presentations = await many((index) => call('POST', '/verifier/config', presentationBody(`p-${index}`, key)));
@@ -255,7 +255,7 @@ for (const kind of servedDatabases()) {
       expect(refusals(clients, 'QUOTA_CLIENTS')).to.equal(12 - 5);
     });
 
-    it('hold for bytes, and let what is too much become smaller', async () => {
+    it('apply to bytes and allow a too large object to become smaller', async () => {
       const key = await signer();
       const large = (id: string, length: number) => ({
         ...credentialBody(id, key),
@@ -273,7 +273,7 @@ for (const kind of servedDatabases()) {
       expect((await call('POST', '/issuer/credentials', large('two', 30_000))).status).to.equal(201);
     });
 
-    it('are for each tenant alone', async () => {
+    it('apply to each tenant separately', async () => {
       const key = await signer();
       for (let index = 0; index < 5; index++) {
         await call('POST', '/issuer/credentials', credentialBody(`c-${index}`, key));
@@ -283,7 +283,7 @@ for (const kind of servedDatabases()) {
       expect(answer.status, answer.text).to.equal(201);
     });
 
-    it('let the schema that takes long to compile not be stored', async () => {
+    it('prevent storing a schema that takes long to compile', async () => {
       const key = await signer();
       const properties = Object.fromEntries(Array.from({ length: 1_500 }, (_, index) => [`p${index}`, { pattern: 'a' }]));
       let answer: Answer | undefined;

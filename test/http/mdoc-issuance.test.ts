@@ -36,7 +36,7 @@ const LICENCE = {
   lifeTime: 30 * 86_400,
 };
 
-describe('issuing mdocs through HTTP', () => {
+describe('Issuing mdocs through HTTP', () => {
   let service: TestService;
   let backend: Backend;
   let tenant: { id: string; token: string };
@@ -65,7 +65,7 @@ describe('issuing mdocs through HTTP', () => {
   const elementsOf = async (id: string, offer: object = {}) =>
     readIssuerSigned((await issue(service, tenant, id, offer)).text, DOC_TYPE).elements;
 
-  it('gives a wallet what a reader of driving licences accepts', async () => {
+  it('returns what a reader of driving licences accepts', async () => {
     const held = await issue(service, tenant, 'mdl');
     const { opened, mso, elements, chain } = readIssuerSigned(held.text, DOC_TYPE);
     expect(elements).to.deep.equal({ [NAMESPACE]: ELEMENTS });
@@ -98,7 +98,8 @@ describe('issuing mdocs through HTTP', () => {
     return certificates.map((certificate) => ({ certificate }));
   }
 
-  it('says where its status is kept, and makes the copies of a batch differ (N143)', async () => {
+  // issuance N143
+  it('contains the status list entry and makes the copies of a batch differ', async () => {
     const offer = await call('POST', '/issuer/offer', offerBody('mdl'));
     const wallet = new RawWallet(service, tenant.id);
     const token = await wallet.accessToken(offer.body.uri);
@@ -114,12 +115,12 @@ describe('issuing mdocs through HTTP', () => {
     expect(new Set(statuses.map((status) => status?.get('idx'))).size).to.equal(3);
     const [uri] = new Set(statuses.map((status) => String(status?.get('uri'))));
     expect((await service.call('GET', uri ?? '')).status).to.equal(200);
-    const items = read.flatMap(({ opened }) => (opened.items.get(NAMESPACE) ?? []).map(({ whole }) => whole.toString('hex'))); // biome-ignore format: one statement
+    const items = read.flatMap(({ opened }) => (opened.items.get(NAMESPACE) ?? []).map(({ encoded: whole }) => whole.toString('hex'))); // biome-ignore format: one statement
     expect(new Set(items).size).to.equal(3 * Object.keys(ELEMENTS).length);
     expect(new Set(read.map(({ mso }) => JSON.stringify(mso.validity))).size).to.equal(1);
   });
 
-  it('takes claims from one source, flat or by namespace', async () => {
+  it('accepts claims from one source, flat or by namespace', async () => {
     const ada = { family_name: 'Lovelace' };
     expect(await elementsOf('mdl', inline('mdl', ada))).to.deep.equal({ [NAMESPACE]: ada });
     expect(await elementsOf('mdl', inline('mdl', { [NAMESPACE]: ada }))).to.deep.equal({ [NAMESPACE]: ada });
@@ -128,7 +129,7 @@ describe('issuing mdocs through HTTP', () => {
     expect(await elementsOf('hooked')).to.deep.equal({ [NAMESPACE]: { ...ada, birth_date: '1815-12-10' } });
   });
 
-  it('has elements of any name, wherever they come from: what an SD-JWT VC reserves is free here', async () => {
+  it('allows elements of any name from each source, including names reserved in SD-JWT VC', async () => {
     const elements = { family_name: 'Lovelace', status: 'resident', exp: 'none', iat: 7 };
     const expected = { [NAMESPACE]: elements };
     expect(await elementsOf('flat', inline('flat', elements))).to.deep.equal(expected);
@@ -145,20 +146,20 @@ describe('issuing mdocs through HTTP', () => {
   });
 
   const refused: [string, object, string][] = [
-    ['a date that is none', { family_name: 'x', birth_date: '30.02.1984' }, '.birth_date'],
-    ['elements beside a namespace', { family_name: 'x', [NAMESPACE]: { sex: 1 } }, '.family_name'],
+    ['an invalid date', { family_name: 'x', birth_date: '30.02.1984' }, '.birth_date'],
+    ['elements outside a namespace', { family_name: 'x', [NAMESPACE]: { sex: 1 } }, '.family_name'],
     ['an unknown namespace', { family_name: 'x', 'org.example.1': { sex: 1 } }, '.org.example.1'],
     ['claims against the schema', { given_name: 'x' }, ''],
   ];
   for (const [what, claims, path] of refused) {
-    it(`refuses an offer with ${what}, where the backend sees it`, async () => {
+    it(`rejects an offer with ${what} in the answer to the backend`, async () => {
       const answer = await call('POST', '/issuer/offer', { ...offerBody('flat'), ...inline('flat', claims) });
       expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
       expect(answer.body.errors[0].path).to.equal(`credentialClaims.flat.claims${path}`);
     });
   }
 
-  it('fails the session when a backend answers with what no mdoc can hold', async () => {
+  it('fails the session when a backend answers with values that no mdoc can contain', async () => {
     backend.on('/claims', { json: { hooked: { birth_date: 'yesterday' } } });
     const offer = await call('POST', '/issuer/offer', offerBody('hooked'));
     const wallet = new RawWallet(service, tenant.id);
@@ -203,7 +204,7 @@ describe('issuing mdocs through HTTP', () => {
     });
   });
 
-  it('describes them in the terms of mdocs', async () => {
+  it('describes the credentials in the terms of mdocs', async () => {
     const metadata = await service.call('GET', '/.well-known/openid-credential-issuer/acme');
     expect(metadata.body.credential_configurations_supported.mdl).to.deep.include({
       format: 'mso_mdoc',

@@ -20,7 +20,7 @@ const ELEMENTS = {
   portrait: '_9j_4A',
 };
 
-describe('verifying mdocs through HTTP', () => {
+describe('Verifying mdocs through HTTP', () => {
   const DOC_TYPE = 'org.iso.18013.5.1.mDL';
   const NAMESPACE = 'org.iso.18013.5.1';
   const QUERY = {
@@ -98,7 +98,7 @@ describe('verifying mdocs through HTTP', () => {
   const session = async (id: string): Promise<any> => (await service.call('GET', `/session/${id}`, { token: tenant.token })).body;
 
   for (const mode of ['plain', 'encrypted']) {
-    it(`gives the backend the elements that were asked for, ${mode}`, async () => {
+    it(`returns the requested elements to the backend, ${mode}`, async () => {
       const { request, session: id } = await ask(mode);
       const answer = await send(request, deviceResponse(held, transcriptOf(request)));
       expect(answer.status, answer.text).to.equal(200);
@@ -112,7 +112,7 @@ describe('verifying mdocs through HTTP', () => {
     });
   }
 
-  it('says in the request which algorithms it takes', async () => {
+  it('names the accepted algorithms in the request', async () => {
     const { request } = await ask('plain');
     const formats = (request.client_metadata as unknown as { vp_formats_supported: Record<string, object> }).vp_formats_supported;
     expect(formats['mso_mdoc']).to.deep.include({
@@ -132,7 +132,7 @@ describe('verifying mdocs through HTTP', () => {
     ['that is none', 'plain', () => 'AAAA'],
   ];
   for (const [what, id, make] of refusals) {
-    it(`refuses one ${what}`, async () => {
+    it(`rejects one ${what}`, async () => {
       const { request, session: sessionId } = await ask(id);
       await send(request, make(request));
       const { status, credentials } = await session(sessionId);
@@ -141,7 +141,7 @@ describe('verifying mdocs through HTTP', () => {
     });
   }
 
-  it('refuses one that was revoked', async () => {
+  it('rejects a revoked one', async () => {
     const other = await hold();
     const revoked = { sessionId: other.issuedIn, status: 1 };
     expect((await service.call('POST', '/session/revoke', { token: tenant.token, json: revoked })).status).to.equal(201);
@@ -151,7 +151,7 @@ describe('verifying mdocs through HTTP', () => {
     expect(issuedIn).to.not.equal(other.issuedIn);
   });
 
-  it('gives the request to wallets that know the format, and to no others', async () => {
+  it('serves the request to wallets that support the format, and to no others', async () => {
     const json = { response_type: 'uri', requestId: 'plain' };
     const made = await service.call('POST', '/verifier/offer', { token: tenant.token, json });
     const url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
@@ -172,7 +172,7 @@ const PAYMENT = { type: TYPE, credential_ids: ['account'], amount: '12.00' };
 /** SHA-256 unless stated. */
 const hashOf = (text: string, algorithm = 'sha256') => createHash(algorithm).update(text, 'ascii').digest();
 
-describe('transaction data that an mdoc confirms', () => {
+describe('Transaction data that an mdoc confirms', () => {
   const DOC_TYPE = 'org.example.account.1';
   const NAMESPACE = 'org.example.account';
   const account = (id: string) => ({
@@ -240,7 +240,7 @@ describe('transaction data that an mdoc confirms', () => {
   };
   const entryOf = (asked: Asked, index = 0): string => asked.payload['transaction_data'][index];
 
-  it('is accepted by its hash, which is no claim', async () => {
+  it('is accepted by its hash, which is not returned as a claim', async () => {
     const asked = await shop.ask('payment');
     const { status, credentials } = await answer(asked, { account: show(asked, hashOf(entryOf(asked))) });
     expect(status).to.equal(200);
@@ -252,7 +252,7 @@ describe('transaction data that an mdoc confirms', () => {
     const hashes = [hashOf(entryOf(asked, 1)), hashOf(entryOf(asked, 0))];
     expect((await answer(asked, { account: show(asked, hashes) })).status).to.equal(200);
   });
-  it('is accepted by another hash when the entry asks for it', async () => {
+  it('is accepted by another hash algorithm when the entry asks for it', async () => {
     const entry = { ...PAYMENT, transaction_data_hashes_alg: ['sha-512'] };
     const asked = await shop.ask('payment', { transaction_data: [entry] });
     const short = await shop.ask('payment', { transaction_data: [entry] });
@@ -274,22 +274,27 @@ describe('transaction data that an mdoc confirms', () => {
   });
 
   const bad: readonly [string, (asked: Asked) => string | Promise<string>, RegExp][] = [
-    ['N127 without a hash', (asked) => show(asked, undefined), /transaction_data_missing/],
+    // N127
+    ['without a hash', (asked) => show(asked, undefined), /transaction_data_missing/],
     [
-      'N128 with the hash of the decoded entry',
+      // N128
+      'with the hash of the decoded entry',
       (asked) => show(asked, hashOf(Buffer.from(entryOf(asked), 'base64url').toString())),
       /transaction_data_mismatch/,
     ],
     [
-      'N129 with the hash of an entry of another request',
+      // N129
+      'with the hash of an entry of another request',
       async (asked) => show(asked, hashOf(entryOf(await shop.ask('payment', { transaction_data: [{ ...PAYMENT, amount: '1200.00' }] })))),
       /transaction_data_mismatch/,
     ],
-    ['N131 with a hash too many', (asked) => show(asked, [hashOf(entryOf(asked)), hashOf('another')]), /transaction_data_mismatch/],
+    // N131
+    ['with a hash too many', (asked) => show(asked, [hashOf(entryOf(asked)), hashOf('another')]), /transaction_data_mismatch/],
     ['with a number', (asked) => show(asked, 7), /transaction_data_mismatch/],
     ['with an empty list', (asked) => show(asked, []), /transaction_data_mismatch/],
     [
-      'N124 in an element that the issuer did not let the device sign',
+      // N124
+      'in an element that the issuer did not let the device sign',
       (asked) => show(asked, hashOf(entryOf(asked)), { mso: () => {} }),
       /key_authorization/,
     ],
@@ -336,7 +341,7 @@ describe('transaction data that an mdoc confirms', () => {
     ],
   ];
   for (const [name, make, reason] of bad) {
-    it(`is refused ${name}`, async () => {
+    it(`is rejected ${name}`, async () => {
       const asked = await shop.ask('payment');
       const { status, failure, credentials } = await answer(asked, { account: await make(asked) });
       expect([status, credentials]).to.deep.equal([400, undefined]);
@@ -344,7 +349,8 @@ describe('transaction data that an mdoc confirms', () => {
     });
   }
 
-  it('N15 needs an element, which the configuration names for the type', async () => {
+  // N15
+  it('needs an element that the configuration names for the type', async () => {
     for (const transactionDataElements of [undefined, null, { 'urn:other': { namespace: 'a', element: 'b' } }]) {
       const json = { ...base, id: 'bad', transactionDataElements };
       const answer = await shop.call('POST', '/verifier/config', json);

@@ -20,7 +20,7 @@ const CARD = {
   schema: { type: 'object', properties: { name: { type: 'string' } } },
 };
 
-describe('the documents of an issuer', () => {
+describe('The metadata of an issuer', () => {
   let service: TestService;
   let tenant: { id: string; token: string };
 
@@ -48,7 +48,7 @@ describe('the documents of an issuer', () => {
   describe('signed', () => {
     const signed = () => read({ Accept: 'application/jwt' });
 
-    it('are the same ones, by a certificate of the tenant', async () => {
+    it('have the same content, signed with a certificate of the tenant', async () => {
       const answer = await signed();
       expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/jwt']);
       expect(answer.headers.get('vary')).to.equal('Accept, Accept-Language, Accept-Encoding');
@@ -63,7 +63,7 @@ describe('the documents of an issuer', () => {
       expect(members).to.deep.equal((await read()).body);
     });
 
-    it('are kept, and made anew long before they end', async () => {
+    it('are cached and renewed long before they expire', async () => {
       const first = (await signed()).text;
       expect((await signed()).text).to.equal(first);
       const clock = sinon.useFakeTimers({ now: Date.now() + 13 * 3_600_000, toFake: ['Date'] });
@@ -83,7 +83,7 @@ describe('the documents of an issuer', () => {
       await call('DELETE', '/issuer/credentials/fresh');
     });
 
-    it('are sent only to whom they are welcome', async () => {
+    it('are sent only to clients that accept them', async () => {
       const type = async (Accept: string) => (await read({ Accept })).headers.get('content-type');
       expect(await type('application/jwt;q=0.9, application/json;q=0.8')).to.equal('application/jwt');
       for (const accept of [
@@ -98,7 +98,7 @@ describe('the documents of an issuer', () => {
       }
     });
 
-    it('stand at the other address as well', async () => {
+    it('are served at the other address as well', async () => {
       const headers = { Accept: 'application/jwt' };
       const other = await service.call('GET', '/acme/.well-known/openid-credential-issuer', { headers });
       expect(other.text).to.equal((await signed()).text);
@@ -106,7 +106,7 @@ describe('the documents of an issuer', () => {
   });
 
   describe('in one language', () => {
-    it('show what is written in it, without Content-Language as one list has only another language', async () => {
+    it('contain the texts of it, without Content-Language as one list has only another language', async () => {
       const answer = await read({ 'Accept-Language': 'de-CH, en;q=0.5' });
       expect(answer.headers.get('content-language')).to.equal(null);
       expect(answer.body.display).to.deep.equal([{ name: 'Acme GmbH', locale: 'de' }]);
@@ -128,7 +128,7 @@ describe('the documents of an issuer', () => {
       expect(answer.body.display).to.deep.equal([{ name: 'Acme', locale: 'en' }]);
     });
 
-    it('are whole for whoever wants none of theirs', async () => {
+    it('are complete for clients that accept none of the languages', async () => {
       for (const wanted of ['fr', '*', 'xx-invented, *;q=0.1']) {
         const answer = await read({ 'Accept-Language': wanted });
         expect(answer.headers.get('content-language')).to.equal(null);
@@ -138,7 +138,7 @@ describe('the documents of an issuer', () => {
   });
 
   describe('about types', () => {
-    it('are served at the type, and say what a credential obeys', async () => {
+    it('are served at the URL of the type and describe the credential', async () => {
       const credential = (await issue(service, tenant, 'card')).text;
       const { payload } = decode(credential);
       const answer = await service.call('GET', payload['vct']);
@@ -161,7 +161,7 @@ describe('the documents of an issuer', () => {
       expect(payload).to.not.have.property('name');
     });
 
-    it('stay byte for byte what credentials vouch for, where that is asked for', async () => {
+    it('stay byte for byte as referenced by the integrity of credentials, where that is configured', async () => {
       const frozen = { ...CARD, id: 'frozen', vctIntegrity: true };
       await write('/issuer/credentials', frozen);
       const { payload } = decode((await issue(service, tenant, 'frozen')).text);
@@ -203,7 +203,7 @@ describe('the documents of an issuer', () => {
       expect((await call('DELETE', '/issuer/credentials/frozen')).status).to.equal(200);
     });
 
-    it('cannot be vouched for where the service has none', async () => {
+    it('cannot be referenced by integrity where the service has none', async () => {
       for (const body of [{ vct: 'urn:card:1' }, { vct: { vct: 'urn:card:1' } }]) {
         const answer = await call('POST', '/issuer/credentials', {
           ...CARD,
@@ -215,7 +215,7 @@ describe('the documents of an issuer', () => {
       }
     });
 
-    it('are kept by every credential', async () => {
+    it('match every credential', async () => {
       const claims = [{ path: ['age'], mandatory: true }];
       await write('/issuer/credentials', {
         ...CARD,
@@ -239,13 +239,13 @@ describe('the documents of an issuer', () => {
       expect((await given({ name: 'Ada', age: 36 })).status).to.equal(201);
     });
 
-    it('are not there for types that are described elsewhere', async () => {
+    it('do not exist for types that are described elsewhere', async () => {
       expect((await service.call('GET', '/acme/vct/named')).status).to.equal(404);
       const { payload } = decode((await issue(service, tenant, 'named')).text);
       expect(payload).to.include({ vct: 'urn:card:1' }).and.not.have.property('vct#integrity');
     });
 
-    it('come with the schema of their claims, where there is one', async () => {
+    it('contain the schema of their claims if there is one', async () => {
       const answer = await service.call('GET', '/acme/schema/card');
       expect([answer.status, answer.body]).to.deep.equal([200, CARD.schema]);
       for (const path of ['/acme/schema/named', '/acme/schema/nothing', '/nobody/schema/card']) {
@@ -254,7 +254,7 @@ describe('the documents of an issuer', () => {
     });
   });
 
-  it('of an offer refuse claims without what is promised', async () => {
+  it('of an offer reject claims without the promised ones', async () => {
     const json = {
       response_type: 'uri',
       flow: 'pre_authorized_code',
@@ -265,7 +265,7 @@ describe('the documents of an issuer', () => {
     expect([answer.status, answer.body.errors?.[0].path], answer.text).to.deep.equal([400, 'credentialClaims.card.claims.name']);
   });
 
-  it('about the authorization server name what it serves', async () => {
+  it('of the authorization server list what it supports', async () => {
     const server = await service.call('GET', '/.well-known/oauth-authorization-server/acme');
     expect(server.headers.get('content-type')).to.equal('application/json');
     const base = `${service.address}/acme`;

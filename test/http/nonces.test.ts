@@ -13,7 +13,7 @@ describe('the challenge endpoint', () => {
   });
   after(() => service.close());
 
-  it('hands out one challenge and nothing else, which nobody may keep', async () => {
+  it('returns one challenge and nothing else, uncacheable', async () => {
     const { status, headers, body } = await service.call('POST', '/acme/challenge');
     expect(status).to.equal(200);
     expect(headers.get('content-type')).to.match(/^application\/json/);
@@ -22,17 +22,17 @@ describe('the challenge endpoint', () => {
     expect(body.attestation_challenge).to.match(/^[A-Za-z0-9_-]{16,512}$/);
   });
 
-  it('hands out another one each time', async () => {
+  it('returns another one each time', async () => {
     const challenges = await Promise.all(Array.from({ length: 5 }, async () => (await service.call('POST', '/acme/challenge')).body));
     expect(new Set(challenges.map((body) => body.attestation_challenge)).size).to.equal(5);
   });
 
-  it('does not mind what is sent to it', async () => {
+  it('ignores the content of the request', async () => {
     const headers = { 'Content-Type': 'application/json', Authorization: 'Bearer nonsense' };
     expect((await service.call('POST', '/acme/challenge', { headers, text: '{' })).status).to.equal(200);
   });
 
-  it('is for POST, at tenants that exist', async () => {
+  it('accepts POST for existing tenants', async () => {
     const got = await service.call('GET', '/acme/challenge');
     expect([got.status, got.headers.get('allow')]).to.deep.equal([405, 'POST']);
     expect((await service.call('POST', '/nobody/challenge')).status).to.equal(404);
@@ -42,7 +42,7 @@ describe('the challenge endpoint', () => {
 const NONCE = /^[A-Za-z0-9_-]{20,}$/;
 const nonceOf = ({ headers }: Answer) => headers.get('dpop-nonce') ?? '';
 
-describe('DPoP nonces that come before they are asked for', () => {
+describe('DPoP nonces in advance', () => {
   let world: ChainedWorld;
   let token: string;
   before(async () => {
@@ -83,7 +83,7 @@ describe('DPoP nonces that come before they are asked for', () => {
     expect(issued.status, issued.text).to.equal(200);
   });
 
-  it('are those of the server that was asked, and not of another', async () => {
+  it('belong to the server that answered and not to another', async () => {
     await configure('required');
     const wallet = new RawWallet(world.service, 'acme');
     const { uri } = await created(world.service, token, '/issuer/offer', offerBody('card'));
@@ -118,7 +118,7 @@ describe('DPoP nonces that come before they are asked for', () => {
     expect(again.status, again.text).to.equal(201);
   });
 
-  it('are left out where the tenant uses none', async () => {
+  it('are omitted where the tenant uses none', async () => {
     await configure('off');
     const wallet = new RawWallet(world.service, 'acme');
     const pushed = await wallet.par(await offered(wallet));

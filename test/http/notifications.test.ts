@@ -13,7 +13,7 @@ type Issued = {
   readonly wallet: RawWallet;
 };
 
-describe('notifications of wallets', () => {
+describe('Notifications of wallets', () => {
   let service: TestService;
   let backend: Backend;
   let tenant: { id: string; token: string };
@@ -66,7 +66,7 @@ describe('notifications of wallets', () => {
     });
   const seen = async ({ session }: Issued) => (await call('GET', `/session/${session}`)).body;
 
-  it('are kept with the session, every event once', async () => {
+  it('are stored with the session, each event once', async () => {
     const issued = await issue('quiet');
     const first = await notify(issued);
     expect([first.status, first.text], first.text).to.deep.equal([204, '']);
@@ -87,7 +87,7 @@ describe('notifications of wallets', () => {
     });
   });
 
-  it('are told to the webhook of the offer, else to that of the configuration, once each', async () => {
+  it('are sent to the webhook of the offer, otherwise to that of the configuration, once each', async () => {
     const named = await issue('told', { notifyWebhook: { url: `${backend.url}/offered`, auth } });
     await notify(named);
     await notify(named);
@@ -113,7 +113,7 @@ describe('notifications of wallets', () => {
     expect(JSON.stringify(notifyWebhook), 'its key is not shown').not.to.include(KEY);
   });
 
-  it('reach the backend once when many tell the same at once', async () => {
+  it('reach the backend once with concurrent requests', async () => {
     const issued = await issue('told');
     const answers = await Promise.all(Array.from({ length: 20 }, () => notify(issued)));
     expect(answers.map(({ status }) => status)).to.deep.equal(Array(20).fill(204));
@@ -121,7 +121,7 @@ describe('notifications of wallets', () => {
     expect((await seen(issued)).notifications).to.have.length(1);
   });
 
-  it('are delivered with any success, whatever the answer says', async () => {
+  it('are delivered with any success status, regardless of the answer', async () => {
     backend.on('/configured', (response) => response.writeHead(201).end('Thank you.'));
     const issued = await issue('told');
     expect((await notify(issued)).status).to.equal(204);
@@ -130,7 +130,7 @@ describe('notifications of wallets', () => {
     backend.on('/configured', { json: {} });
   });
 
-  it('are taken although the backend fails, and the operator sees it', async () => {
+  it('are accepted although the backend fails, and the operator sees it', async () => {
     backend.on('/configured', (response) => response.writeHead(500).end());
     const issued = await issue('told');
     expect((await notify(issued)).status).to.equal(204);
@@ -141,7 +141,7 @@ describe('notifications of wallets', () => {
     backend.on('/configured', { json: {} });
   });
 
-  it('are refused with the error of the specification', async () => {
+  it('are rejected with the error of the specification', async () => {
     const [issued, other] = [await issue('quiet'), await issue('quiet')];
     const refused = async (what: string, answer: Promise<Answer>, error: string) => {
       const { status, body } = await answer;

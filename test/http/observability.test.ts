@@ -15,8 +15,8 @@ const scrape = async (address: string): Promise<string> => {
   return answer.text();
 };
 
-describe('metrics', () => {
-  describe('of a service that measures', () => {
+describe('Metrics', () => {
+  describe('of a service with metrics enabled', () => {
     let shop: Shop;
 
     before(async () => {
@@ -25,7 +25,7 @@ describe('metrics', () => {
     after(() => shop.close());
     const read = () => scrape(shop.service.address);
 
-    it('are for whoever has the token, and for no client', async () => {
+    it('require the metrics token, and no client can read them', async () => {
       const { address } = shop.service;
       const asked = async (headers: Record<string, string>) => (await fetch(`${address}/metrics`, { headers })).status;
       expect(await asked({})).to.equal(401);
@@ -37,7 +37,7 @@ describe('metrics', () => {
       expect(answer.headers.get('cache-control')).to.equal('no-store');
     });
 
-    it('count requests by their route, method and status, and say how long they took', async () => {
+    it('count requests by route, method and status and measure their duration', async () => {
       const labels = { method: 'GET', route: '/session/:id' };
       const before = await read();
       await shop.call('GET', '/session/6f9619ff-8b86-4011-b42d-00c04fc964ff');
@@ -76,7 +76,7 @@ describe('metrics', () => {
       expect(after, 'nothing of persons, and no address').to.not.match(/Ada|told|127\.0\.0\.1/);
     });
 
-    it('say what works, what ends, and what lists, caches, jobs, connections and the process come to', async () => {
+    it('report health, expiry dates, lists, caches, jobs, connections and the process', async () => {
       const text = await read();
       expect(sumOf(text, 'vidimus_health_part_up', { part: 'database' })).to.equal(1);
       expect(sumOf(text, 'vidimus_job_last_success_timestamp_seconds', { task: 'measure' })).to.be.above(1e9);
@@ -87,7 +87,7 @@ describe('metrics', () => {
       expect(sumOf(text, 'vidimus_draining')).to.equal(0);
     });
 
-    it('stay as many, whatever addresses, methods and names strangers make up', async () => {
+    it('keep a bounded number of series, regardless of invented addresses, methods and names', async () => {
       const before = samplesOf(await read()).length;
       for (let batch = 0; batch < 10; batch++) {
         const calls = Array.from({ length: 100 }, (_, index) => {
@@ -104,7 +104,7 @@ describe('metrics', () => {
     });
   });
 
-  it('tell so many tenants apart, and no more', async () => {
+  it('distinguish a limited number of tenants', async () => {
     const service = await startTestService({ METRICS_TOKEN: TOKEN, METRICS_TENANTS: '2' });
     try {
       for (const id of ['acme', 'bank', 'city', 'dome']) {
@@ -128,13 +128,13 @@ describe('metrics', () => {
     }
   });
 
-  it('are nowhere without a setting', async () => {
+  it('are unavailable without a setting', async () => {
     const service = await startTestService();
     expect((await service.call('GET', '/metrics')).status).to.equal(404);
     await service.close();
   });
 
-  it('have an address of their own, which answers nothing else', async () => {
+  it('have their own address, which serves nothing else', async () => {
     const port = await freePort(createServer);
     const service: TestService = await startTestService({ METRICS_ADDRESS: `127.0.0.1:${port}` });
     const own = `http://127.0.0.1:${port}`;
@@ -149,7 +149,7 @@ describe('metrics', () => {
   });
 });
 
-describe('the log', () => {
+describe('The log', () => {
   let log: KeptLog;
   let shop: Shop;
   let held: Held;
@@ -175,7 +175,7 @@ describe('the log', () => {
   };
   const warnings = (lines: readonly LogLine[]) => lines.filter(({ level }) => level === 'warn');
 
-  it('says tenant, client and session in the line of a request that has them', async () => {
+  it('contains tenant, client and session in the line of a request that has them', async () => {
     const asked = await shop.ask();
     const [line] = await linesOf(() => shop.call('GET', `/session/${asked.session}`));
     expect(line).to.include({
@@ -194,7 +194,7 @@ describe('the log', () => {
     expect(listed).to.not.have.property('sessionId');
   });
 
-  it('says in every line of a request which route it is of, and whose, also where it is refused at the door', async () => {
+  it('contains the route and tenant in every line of a request, even if it is rejected before routing', async () => {
     const asked = await shop.ask();
     const wrong = { ...held, holder: (await shop.issue()).holder };
     const lines = await linesOf(() => shop.present(asked, wrong));
@@ -216,7 +216,7 @@ describe('the log', () => {
     expect(JSON.stringify(unauthenticated)).to.not.include('eyJ');
   });
 
-  it('warns of a presentation that is refused, with the reason and the session, and nothing of the person', async () => {
+  it('warns of a rejected presentation, with the reason and the session and without personal data', async () => {
     const asked = await shop.ask();
     const wrong = { ...held, holder: (await shop.issue()).holder };
     const lines = await linesOf(() => shop.present(asked, wrong));
@@ -241,7 +241,7 @@ describe('the log', () => {
     expect(late).to.include({ tenantId: 'acme', sessionId: body.session });
   });
 
-  it('names the session of a code and of a token that are refused', async () => {
+  it('contains the session of a rejected code and token', async () => {
     const json = {
       ...{ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] },
       tx_code: '4711',
@@ -259,7 +259,7 @@ describe('the log', () => {
     expect(unknown).to.include({ sessionId: body.session });
   });
 
-  it('names the client whose secret was wrong, and no name that nobody has', async () => {
+  it('contains the client with a wrong secret, and no unknown names', async () => {
     const ask = async (client_id: string) => {
       const form = { grant_type: 'client_credentials', client_id, client_secret: 'not-the-secret' };
       const found = warnings(await linesOf(() => shop.service.call('POST', '/oauth2/token', { form })));
@@ -272,7 +272,7 @@ describe('the log', () => {
     expect(await ask('a-password-typed-here')).to.not.have.property('clientId');
   });
 
-  it('says that a user declined, and that an offer gave what it may', async () => {
+  it('says that a user declined, and that an offer delivered everything', async () => {
     const json = { response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] };
     const { body } = await shop.call('POST', '/issuer/offer', json, shop.acme.token);
     const wallet = new RawWallet(shop.service, 'acme');
@@ -291,7 +291,7 @@ describe('the log', () => {
     expect(full).to.include({ sessionId: made.body.session, reason: 'maxIssuances of once (1) is used up' });
   });
 
-  it('says why a claims webhook gave nothing, and names no claim', async () => {
+  it('says why a claims webhook delivered nothing, without claim names', async () => {
     const claimsWebhook = { url: `${shop.backend.url}/claims` };
     const configuration = {
       ...{ id: 'asked', config: { format: 'dc+sd-jwt' }, claimsWebhook },
@@ -322,7 +322,7 @@ describe('the log', () => {
     expect(JSON.stringify(unfit)).to.not.match(/Ada|"name"/);
   });
 
-  it('warns of a webhook that fails, without its query', async () => {
+  it('warns of a failing webhook, without its query', async () => {
     shop.backend.on('/told?secret=query', (response) => response.writeHead(503).end());
     const asked = await shop.ask('told');
     const found = warnings(await linesOf(() => shop.present(asked, held)));

@@ -6,7 +6,7 @@ import { addClient, created, offerBody, type Populated, populate } from '../supp
 import { newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-describe('An offer that is asked for again under its Idempotency-Key', () => {
+describe('An offer that is requested again with its Idempotency-Key', () => {
   let service: TestService;
   let world: Populated;
 
@@ -21,7 +21,7 @@ describe('An offer that is asked for again under its Idempotency-Key', () => {
     service.call('POST', path, { token, json, headers: { 'Idempotency-Key': key } });
   const body = () => offerBody(world.ids.credential);
 
-  it('is the same offer, also when its members stand in another order and the key in quotes', async () => {
+  it('is the same offer, also with properties in another order and a quoted key', async () => {
     const first = await ask('one', body());
     expect(first.status, first.text).to.equal(201);
     const turned = Object.fromEntries(Object.entries(body()).reverse());
@@ -33,14 +33,14 @@ describe('An offer that is asked for again under its Idempotency-Key', () => {
     );
   });
 
-  it('is refused with another body, and the first answer stays', async () => {
+  it('is rejected with another body, and the first answer stays', async () => {
     const first = await ask('two', body());
     const other = await ask('two', { ...body(), expiresIn: 100 });
     expect([other.status, other.body.code], other.text).to.deep.equal([409, 'conflict']);
     expect((await ask('two', body())).text).to.equal(first.text);
   });
 
-  it('is another one for another client, another tenant and at the other address', async () => {
+  it('is another offer for another client, another tenant and at the other address', async () => {
     const first = await ask('three', body());
     const token = await addClient(world, 'second', { roles: ['issuance:offer'] });
     const second = await ask('three', body(), token);
@@ -55,7 +55,7 @@ describe('An offer that is asked for again under its Idempotency-Key', () => {
     expect(foreign.status, foreign.text).to.equal(201);
   });
 
-  it('is the same whatever became of its session, for 24 hours', async () => {
+  it('is the same regardless of the state of its session, for 24 hours', async () => {
     const first = await ask('four', body());
     await service.call('DELETE', `/session/${first.body.session}`, { token: world.token });
     expect((await ask('four', body())).text).to.equal(first.text);
@@ -66,7 +66,7 @@ describe('An offer that is asked for again under its Idempotency-Key', () => {
     expect((await ask('four', body())).body.session).not.to.equal(first.body.session);
   });
 
-  it('is told nobody whose rights ended, from then on', async () => {
+  it('is not returned to a client whose rights have ended', async () => {
     const other = { ...offerBody(world.ids.credential), credentialConfigurationIds: ['other'] };
     const call = (method: string, path: string, json?: object) => service.call(method, path, { token: world.token, ...(json && { json }) });
     const { body: made } = await call('GET', `/issuer/credentials/${world.ids.credential}`);
@@ -95,13 +95,13 @@ describe('An offer that is asked for again under its Idempotency-Key', () => {
     expect(asked.status, asked.text).to.equal(201);
   });
 
-  it('is not kept for a request that was refused', async () => {
+  it('is not stored for a rejected request', async () => {
     const refused = await ask('five', { ...body(), credentialConfigurationIds: ['nothing'] });
     expect(refused.status).to.equal(400);
     expect((await ask('five', body())).status).to.equal(201);
   });
 
-  it('is forgotten when its time is over', async () => {
+  it('is deleted when its lifetime ends', async () => {
     const { maintenance } = service.service.container.get(Store);
     await ask('six', body());
     while ((await maintenance.forgetExpired(new Date(Date.now() + 86_500_000), 1000)) > 0);
@@ -114,7 +114,7 @@ describe('An offer that is asked for again under its Idempotency-Key', () => {
     ['one with an open quote', '"open'],
     ['one with spaces outside of quotes', 'a b'],
   ] as const) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       const { status, text } = await ask(key, body());
       expect(status, text).to.equal(400);
     });
@@ -134,7 +134,7 @@ const LICENCE = {
 const NAMED = { type: 'inline', claims: { name: 'Ada' } };
 const WEBHOOK = { url: 'https://backend.example/claims' };
 
-describe('an offer of what cannot be issued', () => {
+describe('An offer of a credential that cannot be issued', () => {
   const CARD = {
     id: 'card',
     config: { format: 'dc+sd-jwt', display: DISPLAY, claims: [{ path: ['name'], mandatory: true }] },
@@ -174,7 +174,7 @@ describe('an offer of what cannot be issued', () => {
     return answer.body.errors[0] as { path: string; message: string };
   };
 
-  it('is refused with the claim that is missing, its configuration and where it could come from', async () => {
+  it('is rejected with the missing claim, its configuration and its possible sources', async () => {
     await write(CARD, { ...CARD, id: 'full', claims: { name: 'Ada' } });
     for (const flow of ['pre_authorized_code', 'authorization_code']) {
       expect(await refused(['full', 'card'], { flow })).to.deep.equal({
@@ -186,7 +186,7 @@ describe('an offer of what cannot be issued', () => {
     }
   });
 
-  it('is refused for static claims without what is promised or what the schema asks for', async () => {
+  it('is rejected for static claims without promised claims or against the schema', async () => {
     await write({ ...CARD, claims: { surname: 'Lovelace' } });
     expect((await refused(['card'])).message).to.include('claims.name is mandatory');
     const schema = { type: 'object', required: ['name'] };
@@ -194,7 +194,7 @@ describe('an offer of what cannot be issued', () => {
     expect((await refused(['card'])).message).to.match(/^card cannot be issued: .*name.*; claims come from/);
   });
 
-  it('is refused for an mdoc without any element', async () => {
+  it('is rejected for an mdoc without any element', async () => {
     await write({ ...LICENCE, keyChainId: 'licences' });
     const { path, message } = await refused(['mdl']);
     expect(path).to.equal('credentialConfigurationIds.0');
@@ -202,7 +202,7 @@ describe('an offer of what cannot be issued', () => {
     expect(message).to.include('config.claimsByNamespace of its configuration');
   });
 
-  it('is possible wherever claims can still come from', async () => {
+  it('is accepted while claims can still come from another source', async () => {
     await write(CARD, { ...CARD, id: 'hooked', claimsWebhook: WEBHOOK });
     const sources: [string, object][] = [
       ['hooked', {}],
@@ -215,14 +215,14 @@ describe('an offer of what cannot be issued', () => {
     }
   });
 
-  it('is possible as soon as the configuration has claims', async () => {
+  it('is accepted as soon as the configuration has claims', async () => {
     await write(CARD);
     await refused(['card']);
     await call('PATCH', '/issuer/credentials/card', { claims: { name: 'Ada' } });
     expect((await offer(['card'])).status).to.equal(201);
   });
 
-  it('is possible for a credential that promises nothing', async () => {
+  it('is accepted for a credential without promised claims', async () => {
     await write({ ...CARD, id: 'empty', config: { format: 'dc+sd-jwt', display: DISPLAY } });
     expect((await offer(['empty'])).status).to.equal(201);
   });
@@ -298,7 +298,7 @@ describe('The page of an offer', () => {
     return link.replaceAll('&#38;', '&').replaceAll('&#39;', "'");
   };
 
-  it('has the code, the link, what is offered and until when, in the look of the tenant', async () => {
+  it('contains the code, the link, the credentials and the expiry in the design of the tenant', async () => {
     const { uri, pageUrl } = await offer();
     const page = await open(pageUrl, { 'Accept-Language': 'de' });
     expect([page.status, page.headers.get('content-type')]).to.deep.equal([200, 'text/html; charset=utf-8']);
@@ -318,7 +318,7 @@ describe('The page of an offer', () => {
     expect(other.text).to.include('<html lang="fi">');
   });
 
-  it('is nobody’s to keep, to find or to tell of', async () => {
+  it('is uncacheable, not indexed and sends no referrer', async () => {
     const { headers, text } = await open((await offer()).pageUrl);
     expect(headers.get('cache-control')).to.equal('no-store');
     expect(headers.get('referrer-policy')).to.equal('no-referrer');
@@ -327,7 +327,7 @@ describe('The page of an offer', () => {
     expect(headers.get('content-security-policy')).to.include("default-src 'none'");
   });
 
-  it('cannot be found by who knows the link or the session, nor at another tenant', async () => {
+  it('cannot be found with the link or the session id, nor at another tenant', async () => {
     const { uri, session, pageUrl } = await offer();
     const publicId = (new URL(uri).searchParams.get('credential_offer_uri') ?? '').split('/').at(-1) ?? '';
     const [, pageId = ''] = /\/acme\/offer\/(.+)$/.exec(pageUrl) ?? [];
@@ -343,7 +343,7 @@ describe('The page of an offer', () => {
     expect((await service.call('GET', `/nobody/offer/${pageId}`)).status).to.equal(404);
   });
 
-  it('is no step: the session stays as it was, and is found by the address of its page', async () => {
+  it('is not a step: the session stays unchanged and is found by the address of its page', async () => {
     const { session, pageUrl } = await offer();
     await open(pageUrl);
     const seen = await service.call('GET', `/session/${session}`, { token });
@@ -352,7 +352,7 @@ describe('The page of an offer', () => {
     expect(found.body.map(({ id }: { id: string }) => id)).to.deep.equal([session]);
   });
 
-  it('says that a code will be asked for, and not which', async () => {
+  it('says that a transaction code is required, without the code', async () => {
     const { pageUrl } = await offer({ tx_code: '493536' });
     const { text } = await open(pageUrl);
     expect(text).to.include('Your wallet will ask you for a code. <bdi>Ministry</bdi> gives it to you');
@@ -360,7 +360,7 @@ describe('The page of an offer', () => {
     expect((await open((await offer()).pageUrl)).text).to.not.include('ask you for a code');
   });
 
-  it('says when it was used, and nothing of by whom', async () => {
+  it('says when the offer was used, without data of the wallet', async () => {
     const { uri, pageUrl } = await offer();
     const accessToken = await wallet.accessToken(uri);
     expect((await wallet.request(accessToken, 'card', { key: newKey() })).status).to.equal(200);
@@ -370,7 +370,7 @@ describe('The page of an offer', () => {
     expect(text).to.not.include('<svg').and.not.include('openid-credential-offer').and.not.include('Lovelace');
   });
 
-  it('says when it was withdrawn, and when its time was over', async () => {
+  it('says when the offer was withdrawn or expired', async () => {
     const [withdrawn, late] = [await offer(), await offer({ expiresIn: 60 })];
     await service.call('POST', `/session/${withdrawn.session}/cancel`, { token });
     const gone = await open(withdrawn.pageUrl, { 'Accept-Language': 'nl' });
@@ -381,7 +381,7 @@ describe('The page of an offer', () => {
     expect((await open(withdrawn.pageUrl)).status).to.equal(404);
   });
 
-  it('is there for a request, with what is asked for and why', async () => {
+  it('exists for a request, with the requested data and the purpose', async () => {
     const { uri, pageUrl, session } = await request('asks');
     const { text, status } = await open(pageUrl);
     expect(status).to.equal(200);
@@ -398,7 +398,7 @@ describe('The page of an offer', () => {
     expect((await open(pageUrl)).text).to.include('This link was withdrawn');
   });
 
-  it('has the link that the answer had, also of an unsigned request and of another wallet', async () => {
+  it('contains the same link as the answer, also for an unsigned request and another wallet', async () => {
     for (const id of ['unsigned', 'named']) {
       const { uri, pageUrl } = await request(id);
       const { text } = await open(pageUrl);
@@ -408,7 +408,7 @@ describe('The page of an offer', () => {
     expect((await open((await request('named')).pageUrl)).text).to.include('The Shop asks your wallet');
   });
 
-  it('has a button without the QR code of the other device where a redirect follows', async () => {
+  it('has a button without a QR code for another device if a redirect follows', async () => {
     const redirected = await request('asks', { redirectUri: 'https://shop.example/done' });
     const { text } = await open(redirected.pageUrl);
     expect(linkIn(text)).to.equal(redirected.uri);
@@ -416,7 +416,7 @@ describe('The page of an offer', () => {
     expect(text).to.include(renderSVG(redirected.crossDeviceUri, { border: 2 }));
   });
 
-  it('is not there with the Digital Credentials API, nor where the result waits for the response code', async () => {
+  it('does not exist with the Digital Credentials API or if the result waits for the response code', async () => {
     const written = await service.call('PATCH', '/verifier/config/asks', {
       token,
       json: { requireResponseCode: true },

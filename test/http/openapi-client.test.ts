@@ -30,12 +30,12 @@ describe('The OpenAPI document', () => {
   });
   after(() => service.close());
 
-  it('is a valid one', async () => {
+  it('is valid', async () => {
     const verdict = await new Validator().validate(structuredClone(document));
     expect(verdict.valid, JSON.stringify(verdict.errors)).to.equal(true);
   });
 
-  it('names every operation, by what it does, once', async () => {
+  it('names every operation once, by its purpose', async () => {
     const named = Object.entries<Record<string, { operationId?: string }>>(document.paths).flatMap(([path, item]) =>
       Object.entries(item).map(([method, { operationId }]) => ({
         address: `${method.toUpperCase()} ${path.replaceAll(/\{([^}]+)\}/g, ':$1')}`,
@@ -50,7 +50,7 @@ describe('The OpenAPI document', () => {
     expect(names).to.include.members(['createAccessToken', 'createOffer', 'listSessions', 'getSession']);
   });
 
-  it('begins with what people need first', () => {
+  it('begins with the most needed operations', () => {
     const names = document.tags.map(({ name }: { name: string }) => name);
     expect(names.slice(0, 5)).to.deep.equal(['Authentication', 'Tenants', 'Issuer', 'Verifier', 'Sessions']);
     const wallets = names.findIndex((name: string) => name.startsWith('Wallet'));
@@ -61,7 +61,7 @@ describe('The OpenAPI document', () => {
     expect(clientCredentials.tokenUrl).to.equal(`${service.address}/oauth2/token`);
   });
 
-  it('has no member that generators would demand, no number of the platform, and one schema for any JSON', () => {
+  it('has no properties that generators would reject, no platform numbers, and one schema for any JSON', () => {
     const text = JSON.stringify(document);
     expect(text).to.not.include(String(Number.MAX_SAFE_INTEGER));
     expect(text).to.not.match(/__schema\d/);
@@ -71,7 +71,7 @@ describe('The OpenAPI document', () => {
     expect(batchSize.description).to.match(/unless stated/i);
   });
 
-  it('tells of every operation what it is, what it takes and what can go wrong, with an example', () => {
+  it('describes each operation with its purpose, input and errors, with an example', () => {
     for (const route of routes.filter(({ tag }) => tag !== 'Service')) {
       const path = route.path.replaceAll(/:([A-Za-z]+)/g, '{$1}');
       const operation = document.paths[path][route.method];
@@ -92,7 +92,7 @@ describe('The OpenAPI document', () => {
     }
   });
 
-  describe('makes a client', () => {
+  describe('generates a client', () => {
     const clientOf = async (token?: string): Promise<Client> => {
       const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
       const axiosConfigDefaults = { headers, adapter: 'fetch', validateStatus: () => true } as const;
@@ -110,7 +110,7 @@ describe('The OpenAPI document', () => {
       return data;
     };
 
-    it('that can be used from the first tenant to the last revocation', async () => {
+    it('that works from the first tenant to the last revocation', async () => {
       const operator = await clientOf(await service.rootToken());
       const roles = ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage', 'presentation:request'];
       const { clients } = await call(operator, 'createTenant', null, { id: 'made', name: 'Made', roles });
@@ -148,7 +148,7 @@ describe('The OpenAPI document', () => {
     });
   });
 
-  describe('has examples', () => {
+  describe('contains examples', () => {
     let world: Populated;
     /** Members of examples that name things of the example's author. */
     const own = (example: object, ids: Ids): object => {
@@ -179,7 +179,7 @@ describe('The OpenAPI document', () => {
       'PATCH /registrar/config': 400,
     };
 
-    it('that the service takes, all of them', async () => {
+    it('that the service accepts, all of them', async () => {
       const withExample = routes.filter((route) => route.example !== undefined && rolesOf(route) !== undefined);
       expect(withExample).to.have.length.greaterThan(25);
       for (const route of withExample) {
@@ -291,7 +291,7 @@ describe('Every published operation', () => {
   });
 
   for (const { operation, status, answer: kind, members = [] } of OPERATIONS) {
-    it(`answers as published: ${operation}`, async () => {
+    it(`answers as documented: ${operation}`, async () => {
       const route = routes.get(operation);
       if (route === undefined) throw new Error('no such route');
       const answer = told.get(operation) ?? (await callByRole(route));

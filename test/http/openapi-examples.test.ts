@@ -50,7 +50,7 @@ describe('The examples of the API document', () => {
   };
   const parameterOf = (answer: Answer, name: string) => new URL(answer.headers.get('location') ?? '').searchParams.get(name) ?? '';
 
-  it('tell what the service is', async () => {
+  it('describe the service', async () => {
     for (const name of [
       'getService',
       'getHealth',
@@ -68,7 +68,7 @@ describe('The examples of the API document', () => {
     await open('logInToConsole');
   });
 
-  it('make a tenant and its clients', async () => {
+  it('create a tenant and its clients', async () => {
     const root = await service.rootToken();
     const { body } = await open('createTenant', { token: root });
     examples.answered['client secret'] = body.clients[0].secret;
@@ -79,7 +79,7 @@ describe('The examples of the API document', () => {
     await all('createClient', 'getClientSecret', 'listClients', 'getIdentity', 'getClient', 'updateClient', 'rotateClientSecret');
   });
 
-  it('make its keys', async () => {
+  it('create its keys', async () => {
     await all('createKeyChain', 'importKeyChain', 'listKeyChains', 'listKeyProviders', 'getKeyChain');
     await all('updateKeyChain', 'rotateKeyChain', 'createKeyChainRequest');
     await all('createCertificate', 'listCertificates', 'getCertificate', 'updateCertificate');
@@ -91,7 +91,7 @@ describe('The examples of the API document', () => {
     for (const name of ['fetchRevocationList', 'fetchAuthorityCertificate']) await open(name);
   });
 
-  it('make its lists', async () => {
+  it('create its lists', async () => {
     await all('getStatusListDefaults', 'replaceStatusListDefaults', 'listStatusLists');
     examples.answered['status list'] = (await run('createStatusList')).body.id;
     await all('getStatusList', 'updateStatusList');
@@ -105,7 +105,7 @@ describe('The examples of the API document', () => {
     await open('fetchTrustList');
   });
 
-  it('say how it works', async () => {
+  it('report the operation', async () => {
     await all('getSessionStorage', 'replaceSessionStorage', 'resetSessionStorage');
     await all('rotateWebhookSecret', 'getWebhookSecret', 'updateWebhookSecret');
     await all('replaceIssuanceConfiguration', 'getIssuanceConfiguration');
@@ -129,7 +129,7 @@ describe('The examples of the API document', () => {
     for (const name of ['getTypeMetadata', 'getCredentialSchema']) await open(name);
   });
 
-  it('order from a registrar', async () => {
+  it('order certificates from a registrar', async () => {
     // The registrar of the example is one that there is not.
     const login = { registrarUrl: `${registrar.url}/api`, oidcUrl: registrar.url };
     examples.replace('https://registrar.example/api', login.registrarUrl);
@@ -180,7 +180,7 @@ describe('The examples of the API document', () => {
     await run('listSessions');
   });
 
-  it('promise one for later', async () => {
+  it('promise a deferred credential', async () => {
     const json = { deferred: true, interval: 1 };
     world.backend.on('/later', (response) => response.end(JSON.stringify(json)));
     const webhook = { url: `${world.backend.url}/later` };
@@ -209,7 +209,7 @@ describe('The examples of the API document', () => {
     await run('failDeferredTransaction');
   });
 
-  it('verify it', async () => {
+  it('verify the credential', async () => {
     const made = (await run('createPresentationRequest')).body;
     const requestUrl = (link: string) => new URL(link).searchParams.get('request_uri') ?? '';
     examples.answered['request'] = lastSegment(requestUrl(made.crossDeviceUri).replace(/\/cross-device$/, ''));
@@ -237,7 +237,7 @@ describe('The examples of the API document', () => {
     await run('updatePresentationConfiguration');
   });
 
-  it('revoke it, and end sessions', async () => {
+  it('revoke the credential and end sessions', async () => {
     examples.answered['session'] = held.session;
     await run('revokeCredentials');
     await run('listSessionStatuses');
@@ -259,7 +259,7 @@ describe('The examples of the API document', () => {
     await all('retryDelivery', 'deleteSession', 'listAuditEntries', 'verifyAuditLog');
   });
 
-  it('have users log in elsewhere', async () => {
+  it('let users log in at another provider', async () => {
     const display = [{ name: 'Ministry of Examples', locale: 'en' }];
     await call('POST', '/issuer/config', { display, chainedAs: { upstream: world.upstream() } });
     const holder = new ChainedWallet(service, 'acme');
@@ -284,7 +284,7 @@ describe('The examples of the API document', () => {
     await open('redeemChainedGrant', { headers: proof('token') });
   });
 
-  it('ask users of wallets before they issue', async () => {
+  it('request presentations of users before the issuance', async () => {
     examples.answered['issuer state'] = await stateOf((await offered({ authorization_server: wallet().issuer })).uri);
     await open('authorizeInteractively');
     const issuer = await Issuer.open();
@@ -297,13 +297,13 @@ describe('The examples of the API document', () => {
     await issuer.close();
   });
 
-  it('take everything away again', async () => {
+  it('delete everything again', async () => {
     await all('deletePresentationConfiguration', 'deleteCredentialConfiguration', 'deleteClient');
     await all('deleteCertificate', 'deleteKey', 'deleteKeyChain', 'deleteTrustList');
     await open('deleteTenant', { token: await service.rootToken() });
   });
 
-  it('are all of them', () => {
+  it('are complete', () => {
     expect(examples.names.filter((name) => !examples.executed.has(name))).to.deep.equal([]);
   });
 });

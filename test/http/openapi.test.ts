@@ -48,7 +48,7 @@ const PUBLISHED = [
   ...['get /verifier/config/{id}', 'patch /verifier/config/{id}', 'delete /verifier/config/{id}'],
 ];
 
-describe('the description of the service', () => {
+describe('The API document', () => {
   let service: TestService;
 
   before(async () => {
@@ -56,7 +56,7 @@ describe('the description of the service', () => {
   });
   after(() => service.close());
 
-  it('names every route, published path and address', async () => {
+  it('contains every route, published path and address', async () => {
     const answer = await service.call('GET', '/openapi.json');
     expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/json']);
     const { openapi, servers, paths, components } = answer.body;
@@ -78,7 +78,7 @@ describe('the description of the service', () => {
     for (const [, name] of references) expect(components.schemas).to.have.property(name ?? '');
   });
 
-  it('has examples that can be sent in the order of the walk', async () => {
+  it('has examples that can be sent in the order of the walkthrough', async () => {
     const { paths } = (await service.call('GET', '/openapi.json')).body;
     const send = (path: string, token: string) => {
       const json = paths[path].post.requestBody.content['application/json'].example;
@@ -97,7 +97,7 @@ describe('the description of the service', () => {
     }
   });
 
-  it('allows no query of a kind that is always refused', async () => {
+  it('allows no query that is always rejected', async () => {
     const { body } = await service.call('GET', '/openapi.json');
     const read = (path: readonly string[]) =>
       path.reduce<Record<string, unknown>>((value, name) => {
@@ -120,7 +120,7 @@ describe('the description of the service', () => {
     expect(options['uniqueItems']).to.equal(true);
   });
 
-  it('tells the roles of every protected route', async () => {
+  it('names the roles of every protected route', async () => {
     const { paths } = (await service.call('GET', '/openapi.json')).body;
     for (const route of collectRoutes(service.service.container)) {
       if (typeof route.access === 'string') continue;
@@ -132,7 +132,7 @@ describe('the description of the service', () => {
     }
   });
 
-  it('is a page that runs nothing from elsewhere', async () => {
+  it('is a page that runs no external scripts', async () => {
     const page = await service.call('GET', '/docs');
     expect([page.status, page.headers.get('content-type')]).to.deep.equal([200, 'text/html; charset=utf-8']);
     const policy = page.headers.get('content-security-policy') ?? '';
@@ -158,7 +158,7 @@ const CARD = {
   vct: 'urn:card:1',
 };
 
-describe('the description of webhooks', () => {
+describe('The description of webhooks', () => {
   let service: TestService;
   let backend: Backend;
   let tenant: { id: string; token: string };
@@ -195,7 +195,7 @@ describe('the description of webhooks', () => {
   const requestOf = (name: string) => operation(name).requestBody.content['application/json'].schema;
   const answerOf = (name: string) => operation(name).responses['2XX'].content['application/json'].schema;
 
-  it('names all of them, with limits and header', () => {
+  it('contains all of them, with limits and headers', () => {
     expect(Object.keys(document.webhooks)).to.deep.equal(['claims', 'notification', 'presentation', 'webStep']);
     for (const name of Object.keys(document.webhooks)) {
       const { description, parameters } = operation(name);
@@ -214,7 +214,7 @@ describe('the description of webhooks', () => {
     }
   });
 
-  it('fits what the claims webhook is asked, and no more is asked', async () => {
+  it('matches the request of the claims webhook, and no more is sent', async () => {
     backend.on('/claims', { json: { card: { name: 'Ada' } } });
     await issue(service, tenant, 'card');
     const [asked] = backend.at('/claims');
@@ -225,7 +225,7 @@ describe('the description of webhooks', () => {
     expect(fault({ ...asked?.body, session: undefined }, requestOf('claims'))).to.match(/session/);
   });
 
-  it('fits the answers of the claims webhook that are taken, and not those that are refused', () => {
+  it('matches the accepted answers of the claims webhook and not the rejected ones', () => {
     for (const good of [
       { card: { name: 'Ada' } },
       { card: { name: 'Ada' }, pass: { name: 'Ada', address: { street: 'x' } } },
@@ -239,7 +239,7 @@ describe('the description of webhooks', () => {
     }
   });
 
-  it('fits what the notification webhook is told', async () => {
+  it('matches the calls of the notification webhook', async () => {
     backend.on('/claims', { json: { card: { name: 'Ada' } } });
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
     const { uri } = await call('/issuer/offer', offer);
@@ -265,7 +265,7 @@ describe('the description of webhooks', () => {
     expect(fault(delivered?.body, requestOf('notification'))).to.equal(undefined);
   });
 
-  it('fits what the presentation webhook and a page are told before an issuance', async () => {
+  it('matches the calls of the presentation webhook and of a page before an issuance', async () => {
     const issuer = await Issuer.open();
     const url = (path: string) => `${issuer.backend.url}/${path}`;
     await issuer.check('told', { webhook: { url: url('presented') } });
@@ -338,12 +338,12 @@ const CONSTRUCTS: readonly { title: string; isFault: Fault; violation: Node }[] 
     violation: { Three: { anyOf: [{ type: 'string' }, { type: 'integer' }, { type: 'null' }] } },
   },
   {
-    title: 'no union within a union, which openapi-generator for Python cannot read beside null',
+    title: 'no union within a union, which openapi-generator for Python cannot read together with null',
     isFault: ({ anyOf }) => Array.isArray(anyOf) && anyOf.some((option: Node) => option['anyOf'] && option['$ref'] === undefined),
     violation: { Nested: { anyOf: [{ anyOf: [{ type: 'string' }] }, { type: 'null' }] } },
   },
   {
-    title: 'no conditions in allOf beside properties, where openapi-generator for Python cannot read null',
+    title: 'no conditions in allOf together with properties, where openapi-generator for Python cannot read null',
     isFault: ({ allOf, properties }) => Array.isArray(allOf) && properties !== undefined && allOf.some((option: Node) => !option['$ref']),
     violation: { Conditional: { type: 'object', properties: {}, allOf: [{ not: { required: ['a'] } }] } },
   },
@@ -371,7 +371,7 @@ const CONSTRUCTS: readonly { title: string; isFault: Fault; violation: Node }[] 
     violation: { Empty: { type: 'object', additionalProperties: {} } },
   },
   {
-    title: 'no property hasX beside x, which is a method in Go',
+    title: 'no property hasX together with x, which is a method in Go',
     isFault: ({ properties = {} }) =>
       Object.keys(properties as Node).some((name) =>
         Object.keys(properties as Node).some((other) => name === `has${other.charAt(0).toUpperCase()}${other.slice(1)}`),
@@ -379,7 +379,7 @@ const CONSTRUCTS: readonly { title: string; isFault: Fault; violation: Node }[] 
     violation: { Doubled: { type: 'object', properties: { hasPassword: {}, password: {} } } },
   },
   {
-    title: 'no schema NewX beside a schema X, which is a constructor in Go',
+    title: 'no schema NewX together with a schema X, which is a constructor in Go',
     isFault: (node, _, path) => path === '/components/schemas' && Object.keys(node).some((name) => node[`New${name}`] !== undefined),
     violation: { NewOther: { type: 'object' } },
   },

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { PAGE_TYPE } from '../../adapters/http/pages/page.ts';
 import type { Route } from '../../adapters/http/route.ts';
-import { Store, StoreUnavailable } from '../../application/ports/store.ts';
+import { Store, StoreUnavailableError } from '../../application/ports/store.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import { created, offerBody } from '../support/populated.ts';
 import { send } from '../support/raw-request.ts';
@@ -34,7 +34,7 @@ const FOR_PEOPLE = ['page', 'document', 'vp', 'vci'];
 /** Pages in their own right, and what they are made of. */
 const ITS_OWN = /^\/docs|^\/console|^\/openapi\.json$/;
 
-describe('A person with a browser', () => {
+describe('A user with a browser', () => {
   let service: TestService;
   let token: string;
   let routes: readonly Route[];
@@ -69,7 +69,7 @@ describe('A person with a browser', () => {
     expect(headers['referrer-policy'], what).to.equal('no-referrer');
   };
 
-  it('is told in a page what is wrong, at every address that may be in their hands', async () => {
+  it('gets an error as a page at every address that a user may open', async () => {
     expect(routes.length).to.be.greaterThan(20);
     for (const route of routes) {
       const headers = { accept: 'text/html', 'accept-language': 'et' };
@@ -79,7 +79,7 @@ describe('A person with a browser', () => {
     }
   });
 
-  it('is no program, which gets what it always got', async () => {
+  it('is distinguished from a program, which gets the same answer as before', async () => {
     for (const route of routes.filter(({ surface }) => surface !== 'page')) {
       const seen = new Set<string>();
       for (const program of PROGRAMS) {
@@ -97,7 +97,7 @@ describe('A person with a browser', () => {
     }
   });
 
-  it('is told so where there is nothing, in every form of an address', async () => {
+  it('gets a page for an unknown address of any form', async () => {
     for (const path of ['/nowhere', '/a/b/c/d/e', '/acme/nowhere', '/%', '/%00', '/session/../x', '//']) {
       const answer = await ask(path, { ...BROWSER, 'accept-language': 'fr-BE' });
       expect(answer.status, path).to.be.within(400, 404);
@@ -107,12 +107,12 @@ describe('A person with a browser', () => {
     }
   });
 
-  it('keeps what the administration says in its own form, which is for those who run the service', async () => {
+  it('gets errors of the administrative interface as JSON, since those are for operators', async () => {
     const { status, headers } = await ask('/session', BROWSER);
     expect([status, headers['content-type']]).to.deep.equal([401, 'application/problem+json']);
   });
 
-  it('is sent to the wallet with an offer or a request, which stays untouched', async () => {
+  it('is redirected to the wallet with an offer or a request, which stays unchanged', async () => {
     const { uri, session } = await created(service, token, '/issuer/offer', offerBody('card'));
     const address = new URL(new URL(uri).searchParams.get('credential_offer_uri') ?? '');
     const shown = await ask(address.pathname, { ...BROWSER, 'accept-language': 'da' });
@@ -132,20 +132,20 @@ describe('A person with a browser', () => {
     }
   });
 
-  it('is sent to the wallet where only wallets post', async () => {
+  it('is redirected to the wallet where only wallets post', async () => {
     const answer = await ask('/acme/credential', { ...BROWSER, 'accept-language': 'ga' });
     expect(answer.status).to.equal(405);
     expectPage(answer, 'ga', 'a credential endpoint');
     expect(answer.headers['allow']).to.equal('POST');
   });
 
-  it('reads in words that a list has no form for them', async () => {
+  it('gets a page that lists have no form for browsers', async () => {
     const answer = await ask('/acme/status-list/x?time=1', { accept: 'text/html', 'accept-language': 'lt' });
     expect(answer.status).to.equal(501);
     expectPage(answer, 'lt', 'a status list of the past');
   });
 
-  it('is asked to wait when there were too many calls', async () => {
+  it('is asked to wait after too many calls', async () => {
     const headers = { ...BROWSER, 'accept-language': 'hr', 'x-forwarded-for': '9.9.9.9' };
     let answer = await ask('/acme/offer/x', headers);
     for (let calls = 0; answer.status !== 429 && calls < 400; calls++) {
@@ -157,7 +157,7 @@ describe('A person with a browser', () => {
     expect(Number(answer.headers['retry-after'])).to.be.within(1, 60);
   });
 
-  it('is asked to wait when the database is away, and told of our own faults', async () => {
+  it('is asked to wait while the database is unavailable, and sees internal errors as a page', async () => {
     const store = service.service.container.get(Store);
     const failing = async (error: Error) => {
       const stub = sinon.stub(store, 'read').throws(error);
@@ -167,7 +167,7 @@ describe('A person with a browser', () => {
         stub.restore();
       }
     };
-    const away = await failing(new StoreUnavailable('secret-of-the-driver', new Error('secret')));
+    const away = await failing(new StoreUnavailableError('secret-of-the-driver', new Error('secret')));
     expect(away.status).to.equal(503);
     expectPage(away, 'hu', 'no database');
     const fault = await failing(new Error('secret-of-the-driver'));
@@ -176,7 +176,7 @@ describe('A person with a browser', () => {
     for (const { text } of [away, fault]) expect(text).to.not.include('secret');
   });
 
-  it('finds out at the root what this is, and programs find what they found', async () => {
+  it('sees at the root what the service is, and programs get the same answer as before', async () => {
     const page = await ask('/', { ...BROWSER, 'accept-language': 'el' });
     expect([page.status, page.headers['content-type']]).to.deep.equal([200, PAGE_TYPE]);
     expect(page.text)
@@ -190,7 +190,7 @@ describe('A person with a browser', () => {
     }
   });
 
-  it('is refused in the look of the tenant, unless that is suspended or none', async () => {
+  it('gets errors in the design of the tenant unless it is suspended or unknown', async () => {
     const display = [{ name: 'Ministério', locale: 'pt' }];
     await created(service, token, '/issuer/config', { display, pages: { backgroundColor: '#440000' } });
     const refused = await ask('/acme/offer/x', { ...BROWSER, 'accept-language': 'ja' });
@@ -209,7 +209,7 @@ describe('A person with a browser', () => {
     expect((await suspend('active')).status).to.equal(200);
   });
 
-  it('may close the window after an answer, in their language', async () => {
+  it('may close the window after an answer, in the language of the browser', async () => {
     const { status, text } = await ask('/acme/presented', { ...BROWSER, 'accept-language': 'ro' });
     expect(status).to.equal(200);
     expect(text).to.include('<html lang="ro">').and.include('Puteți închide această fereastră.');
@@ -290,7 +290,7 @@ describe('The consent page', () => {
     return service.call('GET', `/acme/authorize?${query}`, { headers });
   };
 
-  it('is in the language of the browser, with the names of that language', async () => {
+  it('is in the language of the browser, with the names in that language', async () => {
     const page = await open('de-AT, en;q=0.5');
     expect(page.status).to.equal(200);
     expect(page.headers.get('vary')).to.include('Accept-Language');
@@ -308,14 +308,14 @@ describe('The consent page', () => {
       .and.include('Ce portefeuille n’est pas vérifié.');
   });
 
-  it('is in the language of the tenant for who wants none of ours, and in English for who says nothing', async () => {
+  it('is in the language of the tenant without a supported browser language, and in English without any', async () => {
     await configure({ display: [{ name: 'Ministério', locale: 'pt' }] });
     expect((await open('ja')).text).to.include('<html lang="pt">');
     await configure({});
     expect((await open()).text).to.include('<html lang="en">');
   });
 
-  it('stays in its language after the form', async () => {
+  it('stays in its language after the form is sent', async () => {
     const page = await open('sl');
     const [, action = ''] = /action="([^"]+)"/.exec(page.text) ?? [];
     const { pathname, search } = new URL(action);
@@ -325,13 +325,13 @@ describe('The consent page', () => {
     expect(answer.text).to.include('<html lang="sl">').and.include('Vrnite se v svojo denarnico');
   });
 
-  it('names what will be issued, and never says it', async () => {
+  it('names the credential, and never logs it', async () => {
     const { text } = await open('en');
     expect(text).to.include('<li>Family name</li>').and.include('<li>street name</li>');
     expect(text).to.not.include('Unmistakable').and.not.include('Weg');
   });
 
-  it('has the colours of the tenant and of its cards, by hashes that its policy names', async () => {
+  it('has the colours of the tenant and its cards, by hashes in its policy', async () => {
     const { text, headers } = await open('en');
     expect(text).to.include(':root { --back: #440000; --fore: #ffffff; }').and.include('.card-0 { background: #004400; color: #ffffff; }');
     const policy = headers.get('content-security-policy') ?? '';
@@ -344,7 +344,7 @@ describe('The consent page', () => {
     expect(text).to.not.match(/ style=|<script|<link| on[a-z]+=/);
   });
 
-  it('takes its own colours where nobody could read the others, of which the writer is warned', async () => {
+  it('uses the default colours if the configured ones are unreadable, with a warning to the client', async () => {
     expect((await open('de')).text).to.not.include('#777777');
     const written = await service.call('POST', '/issuer/credentials', { token, json: CARD });
     const members = (warnings: { member: string }[]) => warnings.map(({ member }) => member);
@@ -356,7 +356,7 @@ describe('The consent page', () => {
     expect(members((await configure({})).warnings)).to.not.include('pages.textColor');
   });
 
-  it('shows an image that comes with it, and loads none from elsewhere', async () => {
+  it('shows an embedded image and loads none from another server', async () => {
     const english = await open('en');
     expect(english.text.split(`<img src="${PIXEL}" alt="">`)).to.have.length(3);
     const german = await open('de');
@@ -365,7 +365,7 @@ describe('The consent page', () => {
     expect(german.text).to.not.include('<img');
   });
 
-  it('leads to the privacy notice and to support, where there are any', async () => {
+  it('links to the privacy notice and to support if there are any', async () => {
     const { text } = await open('en');
     expect(text)
       .to.include('<a href="https://ministry.example/privacy?a=1&#38;b=2" rel="noreferrer">Privacy notice</a>')
@@ -375,7 +375,7 @@ describe('The consent page', () => {
     await configure({});
   });
 
-  it('can be used without eyes: one heading for all, one main part, and words for every control', async () => {
+  it('works without sight: one main heading, one main landmark and labels for each control', async () => {
     const { text } = await open('en');
     for (const once of ['<main>', '<h1>', '<header>', '<footer>', '<title>']) {
       expect(text.split(once), once).to.have.length(2);
@@ -389,7 +389,7 @@ describe('The consent page', () => {
     expect(new Set(ids).size).to.equal(ids.length);
   });
 
-  it('refuses what is no colour and no address', async () => {
+  it('rejects invalid colours and addresses', async () => {
     for (const pages of [
       { backgroundColor: 'red' },
       { textColor: '#12' },

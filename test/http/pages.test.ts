@@ -13,7 +13,7 @@ type Operation = {
   >;
 };
 
-describe('Lists of the administration', () => {
+describe('Lists of the administrative interface', () => {
   let service: TestService;
   let world: Populated;
   let root: string;
@@ -47,7 +47,7 @@ describe('Lists of the administration', () => {
   };
   const present = (path: string) => path.replace('{id}', path.startsWith('/session') ? world.ids.issuance : world.ids.trustList);
 
-  it('take the same parameters, each of them', async () => {
+  it('accept the same parameters', async () => {
     const operations = await listOperations();
     expect(operations.map(({ path }) => path).toSorted()).to.deep.equal([
       ...['/audit-log', '/certs', '/client', '/issuer/credentials', '/issuer/deferred', '/key', '/key-chain'],
@@ -64,7 +64,7 @@ describe('Lists of the administration', () => {
     }
   });
 
-  it('come whole, or in pages of either order', async () => {
+  it('are returned whole, or in pages of either order', async () => {
     for (const json of [{ description: 'Second' }, { description: 'Third' }])
       await service.call('PATCH', `/trust-list/${world.ids.trustList}`, { token: world.token, json });
     const lists = (await listOperations()).map(({ path }) => present(path));
@@ -94,14 +94,14 @@ describe('Lists of the administration', () => {
     }
   });
 
-  it('refuse another order, each of them', async () => {
+  it('reject an unknown order', async () => {
     for (const { path } of await listOperations()) {
       const answer = await get(`${present(path)}?sort=up`);
       expect([answer.status, answer.body.code], path).to.deep.equal([400, 'invalid_input']);
     }
   });
 
-  it('go on where they were when an entry was deleted meanwhile', async () => {
+  it('continue at the same place when an entry was deleted in the meantime', async () => {
     const first = await get('/client?limit=2');
     const last = first.body.at(-1).clientId;
     const rest = await get('/client?limit=500');
@@ -112,7 +112,7 @@ describe('Lists of the administration', () => {
     expect(next.body.map(({ clientId }: { clientId: string }) => clientId)).to.deep.equal(after.slice(0, 2));
   });
 
-  it('lead from page to page with the filters that they have', async () => {
+  it('link from page to page with the same filters', async () => {
     const whole = await get('/issuer/deferred');
     expect(whole.body.length).to.be.greaterThan(0);
     const { sessionId } = whole.body[0];
@@ -122,7 +122,7 @@ describe('Lists of the administration', () => {
     expect((await get(`/certs?keyId=${world.ids.keyChain}&limit=1`)).body).to.have.length(1);
   });
 
-  it('refuse what is no page', async () => {
+  it('reject invalid page parameters', async () => {
     for (const query of ['limit=0', 'limit=501', 'limit=x', 'sort=up', 'cursor=!', 'cursor=', 'offset=3']) {
       const answer = await get(`/key-chain?${query}`);
       expect([answer.status, answer.body.code], query).to.deep.equal([400, 'invalid_input']);

@@ -11,7 +11,7 @@ const FORMATS = [
   ['an mdoc', LICENCE_QUERY, 'licence'],
 ] as const;
 
-describe('An issuer that is pinned', () => {
+describe('A pinned issuer', () => {
   let world: World;
   /** A certificate that calls itself a CA, may not sign documents and is for something else. */
   let odd: Certified;
@@ -39,28 +39,28 @@ describe('An issuer that is pinned', () => {
   }
 
   for (const [what, query, kind] of FORMATS) {
-    it(`is accepted with ${what}, whatever its certificate says of itself`, async () => {
+    it(`is accepted with ${what}, regardless of the contents of its certificate`, async () => {
       const anchors = [{ certificate: pem(odd), pin: true }];
       expect(await present(query, kind, anchors, odd)).to.equal('200 accepted');
     });
-    it(`is refused with ${what} where the same certificate is an anchor without the pin`, async () => {
+    it(`is rejected with ${what} if the same certificate is an anchor without the pin`, async () => {
       for (const more of [{}, { pin: false }]) {
         const anchors = [{ certificate: pem(odd), ...more }];
         expect(await present(query, kind, anchors, odd)).to.equal('400 untrusted_chain');
       }
     });
-    it(`vouches for nothing that it certified, with ${what}`, async () => {
+    it(`makes no certificate that it issued trusted, with ${what}`, async () => {
       const anchors = [{ certificate: pem(odd), pin: true }];
       const chain = [below.certificate, odd.certificate];
       expect(await present(query, kind, anchors, below, chain)).to.equal('400 untrusted_chain');
       expect(await present(query, kind, anchors, below)).to.equal('400 untrusted_chain');
     });
-    it(`vouches for no other certificate of its name, with ${what}`, async () => {
+    it(`makes no other certificate of its name trusted, with ${what}`, async () => {
       const impostor = await certify({ name: 'Suite wallet', ca: true, purposes: [READER] });
       const anchors = [{ certificate: pem(odd), pin: true }];
       expect(await present(query, kind, anchors, impostor)).to.equal('400 untrusted_chain');
     });
-    it(`is refused with ${what} once its certificate has ended`, async () => {
+    it(`is rejected with ${what} once its certificate has expired`, async () => {
       const until = new Date((Math.floor(Date.now() / 1000) + 120) * 1000).toISOString();
       const short = await certify({ name: 'Short', ca: true, until });
       const anchors = [{ certificate: pem(short), pin: true }];
@@ -70,14 +70,14 @@ describe('An issuer that is pinned', () => {
     });
   }
 
-  it('stays an authority where it is one as well', async () => {
+  it('stays an authority if it is configured as one as well', async () => {
     const driving = { ...CARD_QUERY };
     const both = [{ certificate: pem(odd), pin: true }, { certificate: pem(odd) }];
     expect(await present(driving, 'card', both, odd)).to.equal('200 accepted');
     expect(await present(driving, 'card', both, below)).to.equal('200 accepted');
   });
 
-  it('is written with a warning, shown as it was written, and not without a certificate that counts', async () => {
+  it('is saved with a warning, returned as saved, and rejected without a usable certificate', async () => {
     const body = { id: 'pin', dcql_query: { credentials: [CARD_QUERY] } };
     const trustAnchors = [{ certificate: pem(odd), pin: true }];
     const written = await world.admin('POST', '/verifier/config', { ...body, trustAnchors });
@@ -98,7 +98,7 @@ describe('An issuer that is pinned', () => {
     }
   });
 
-  it('is refused by the profile haip, in a new configuration, in a changed one and for a tenant that takes it on', async () => {
+  it('is rejected by the profile haip in a new or changed configuration and for a tenant that gets the profile', async () => {
     const root = await world.service.rootToken();
     const profile = (value: string | null) => world.service.call('PATCH', '/tenant/rival', { token: root, json: { profile: value } });
     const body = {
@@ -145,7 +145,7 @@ describe('An issuer that is pinned', () => {
       }
     };
 
-    it('is taken without a profile, and stops the start of a tenant with the profile haip', async () => {
+    it('is accepted without a profile and stops the start of a tenant with the profile haip', async () => {
       expect(await start(undefined)).to.equal('started');
       expect(await start('haip'))
         .to.include('trustAnchors.0.certificate')

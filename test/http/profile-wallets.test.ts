@@ -19,7 +19,7 @@ type Change = {
 const CARD = { scope: 'card' };
 const NONCE = /^[A-Za-z0-9_-]{20,}$/;
 
-describe('A wallet of a tenant under the profile haip', () => {
+describe('A wallet of a tenant with the profile haip', () => {
   let world: ChainedWorld;
   let provider: WalletProvider;
   let token: string;
@@ -108,7 +108,7 @@ describe('A wallet of a tenant under the profile haip', () => {
     return wallet.redeem(await wallet.code(uri), {}, await headersFor('built-in', 'token', change));
   };
 
-  it('gets a credential by a pre-authorized code, once it has a nonce', async () => {
+  it('gets a credential with a pre-authorized code once it has a nonce', async () => {
     const { uri } = await created(world.service, token, '/issuer/offer', offerBody('card'));
     const wallet = walletAt('built-in');
     const code = await wallet.code(uri);
@@ -119,7 +119,7 @@ describe('A wallet of a tenant under the profile haip', () => {
   });
 
   for (const server of ['built-in', 'chained'] as const) {
-    it(`gets a credential by an authorization code of the ${server} server, and renews it`, async () => {
+    it(`gets a credential with an authorization code of the ${server} server and renews it`, async () => {
       const pushed = await par(server);
       expect(pushed.status, pushed.text).to.equal(201);
       expect(nonceOf(pushed)).to.match(NONCE);
@@ -142,11 +142,11 @@ describe('A wallet of a tenant under the profile haip', () => {
 
     const CALLERS: [string, Change, [number, string]][] = [
       ['without attestation', { attested: false }, [401, 'invalid_client']],
-      ['with an attestation of nobody', { attestation: { payload: { iss: undefined } } }, [400, 'invalid_client_attestation']],
-      ['with a proof of nobody', { pop: { payload: { iss: undefined } } }, [400, 'invalid_client_attestation']],
+      ['with an attestation without an issuer', { attestation: { payload: { iss: undefined } } }, [400, 'invalid_client_attestation']],
+      ['with a proof without an issuer', { pop: { payload: { iss: undefined } } }, [400, 'invalid_client_attestation']],
     ];
     for (const [what, change, expected] of CALLERS) {
-      it(`is refused ${what} by the ${server} server, wherever it asks`, async () => {
+      it(`is rejected ${what} by the ${server} server at each endpoint`, async () => {
         expect(errorOf(await par(server, change))).to.deep.equal(expected);
         const pushed = await par(server);
         const code = await codeFor(server, pushed);
@@ -192,7 +192,7 @@ describe('A wallet of a tenant under the profile haip', () => {
     });
   }
 
-  it('asks for credentials by a bound token and a nonce, and never by a bearer token', async () => {
+  it('requests credentials with a bound token and a nonce, and never with a bearer token', async () => {
     const pushed = await par('built-in');
     const headers = await headersFor('built-in', 'token', { nonce: nonceOf(pushed) });
     const answer = await walletAt('built-in').redeemCode(await codeFor('built-in', pushed), {}, headers);
@@ -205,7 +205,7 @@ describe('A wallet of a tenant under the profile haip', () => {
     expect((await collect(access_token, { nonce: nonceOf(bare) })).status).to.equal(200);
   });
 
-  it('is told all of that by the metadata of both servers', async () => {
+  it('learns all of that from the metadata of both servers', async () => {
     for (const path of ['/acme', '/acme/chained-as']) {
       const { body } = await world.service.call('GET', `/.well-known/oauth-authorization-server${path}`);
       expect(body.token_endpoint_auth_methods_supported).to.include('attest_jwt_client_auth');

@@ -38,7 +38,7 @@ describe('The profile of a tenant', () => {
     return errors.map(({ path: member }) => member);
   };
 
-  it('is shown, changed and taken away by who manages tenants', async () => {
+  it('is shown, changed and removed by clients that manage tenants', async () => {
     expect((await call('GET', '/tenant/strict', root)).body.profile).to.equal('haip');
     const made = await call('POST', '/tenant', root, { id: 'third', name: 'Third', profile: 'haip' });
     expect([made.status, made.body.profile]).to.deep.equal([201, 'haip']);
@@ -54,7 +54,7 @@ describe('The profile of a tenant', () => {
     expect((await call('PATCH', '/tenant/third', root, { profile: 'hiap' })).status).to.equal(400);
   });
 
-  it('refuses what contradicts it when it is written, with the rule; without a profile, what harms every tenant is a warning', async () => {
+  it('rejects violations in a write, with the rule; without a profile, critical ones are warnings', async () => {
     const issuer = {
       ...{ display, dPopRequired: false, dPopNonce: 'off', walletAttestationRequired: false },
       attestationChallenge: 'optional',
@@ -78,7 +78,7 @@ describe('The profile of a tenant', () => {
     expect(await refused(strict, '/verifier/config/age', { responseMode: 'direct_post' }, 'PATCH')).to.deep.equal(['responseMode']);
   });
 
-  it('refuses certificates from outside that sign themselves', async () => {
+  it('rejects self-signed external certificates', async () => {
     const own = await certify({ name: 'Own' });
     const key = { ...own.privateKey.export({ format: 'jwk' }) };
     const body = { id: 'own', usageType: 'access', key, certificates: [pem(own)] };
@@ -87,7 +87,7 @@ describe('The profile of a tenant', () => {
     expect(answer.text).to.include('a self-signed certificate is accepted by no wallet');
   });
 
-  it('fills in what is left open, in answers and towards wallets', async () => {
+  it('sets omitted values, in answers and for wallets', async () => {
     const { walletAttestationRequired, dPopNonce, warnings } = await created(service, strict, '/issuer/config', { display });
     expect([walletAttestationRequired, dPopNonce]).to.deep.equal([true, 'required']);
     // Nobody may attest yet: that is no matter of the profile.
@@ -101,7 +101,7 @@ describe('The profile of a tenant', () => {
     expect(metadata.token_endpoint_auth_methods_supported).to.not.include('none');
   });
 
-  it('demands of wallets that they say who made them', async () => {
+  it('requires wallet attestations', async () => {
     await created(service, strict, '/issuer/credentials', credentialBody('pid', 'signing'));
     const { uri } = await created(service, strict, '/issuer/offer', offerBody('pid'));
     const wallet = new RawWallet(service, 'strict');
@@ -113,7 +113,7 @@ describe('The profile of a tenant', () => {
     expect([answer.status, answer.body.error], answer.text).to.deep.equal([401, 'invalid_client']);
   });
 
-  it('is not taken on while something contradicts it, and all of that is named', async () => {
+  it('is rejected while a configuration violates it, with all violations', async () => {
     const { token } = await createTenant(service, 'loose');
     await created(service, token, '/issuer/config', { display, dPopRequired: false });
     await created(service, token, '/verifier/config', {
@@ -138,7 +138,7 @@ describe('The profile of a tenant', () => {
     expect((await call('GET', '/issuer/config', token)).body.dPopNonce).to.equal('required');
   });
 
-  it('wins against a configuration that is written at the same moment, or loses to it', async () => {
+  it('is consistent with a configuration that is written at the same time', async () => {
     const { token } = await createTenant(service, 'racing');
     const bad = { display, dPopRequired: false };
     for (let round = 0; round < 10; round++) {
@@ -154,7 +154,7 @@ describe('The profile of a tenant', () => {
     }
   });
 
-  it('comes with warnings in every answer to a write, and they may be sent back', async () => {
+  it('adds warnings to every answer of a write, and they may be sent back', async () => {
     const written = await created(service, plain, '/issuer/credentials', {
       ...credentialBody('card', 'signing'),
       keyBinding: false,
@@ -175,7 +175,7 @@ describe('The profile of a tenant', () => {
 
 const REDIRECT = 'https://shop.example/done/{sessionId}';
 
-describe('A verifier under the profile haip', () => {
+describe('A verifier with the profile haip', () => {
   let shop: Shop;
   let held: Held;
 
@@ -189,7 +189,7 @@ describe('A verifier under the profile haip', () => {
   });
   after(() => shop.close());
 
-  it('asks in the ways that HAIP has', async () => {
+  it('sends requests in the ways of HAIP', async () => {
     const { payload, link } = await shop.ask('back').then((asked) => ({ ...asked, link: new URL(asked.uri) }));
     expect([...link.searchParams.keys()].toSorted()).to.deep.equal(['client_id', 'request_uri']);
     expect(payload['client_id']).to.match(/^x509_hash:/);
@@ -199,7 +199,7 @@ describe('A verifier under the profile haip', () => {
     expect(jwks.keys[0]).to.include({ kty: 'EC', crv: 'P-256', alg: 'ECDH-ES', use: 'enc' });
   });
 
-  it('counts a result when the browser came back, although its configuration does not say so', async () => {
+  it('counts a result after the return of the browser, although its configuration does not require it', async () => {
     const shown = (await shop.call('GET', '/verifier/config/back')).body;
     expect(shown.requireResponseCode, 'as it was written').to.equal(null);
     const asked = await shop.ask('back');
@@ -211,7 +211,7 @@ describe('A verifier under the profile haip', () => {
     expect([seen.body.status, seen.body.credentials[0].values.name]).to.deep.equal(['completed', 'Ada']);
   });
 
-  it('returns both links, and waits for the browser of the same device alone', async () => {
+  it('returns both links and waits only for the browser of the same device', async () => {
     const calls = shop.backend.calls.length;
     await shop.configure({
       id: 'hooked',
@@ -241,7 +241,7 @@ describe('A verifier under the profile haip', () => {
     expect(made.body, made.text).to.have.all.keys('uri', 'session');
   });
 
-  it('makes no request that the browser would not come back from', async () => {
+  it('creates no request without a return of the browser', async () => {
     const json = { response_type: 'uri', requestId: 'check' };
     const refused = await shop.call('POST', '/verifier/offer', json);
     expect([refused.status, refused.body.errors[0].path], refused.text).to.deep.equal([400, 'redirectUri']);
@@ -250,7 +250,7 @@ describe('A verifier under the profile haip', () => {
     expect(given.status, given.text).to.equal(201);
   });
 
-  it('takes no credential without the proof of its key, and cannot be told to', async () => {
+  it('accepts no credential without a proof of its key, and cannot be configured otherwise', async () => {
     const asked = await shop.ask('back');
     const bare = held.text.endsWith('~') ? held.text : `${held.text}~`;
     expect(decode(bare.split('~')[0] ?? '').payload).to.have.property('cnf');
@@ -293,7 +293,7 @@ describe('The profile of the European wallet', () => {
     return errors.map(({ path: member }) => member);
   };
 
-  it('refuses what contradicts HAIP, and what contradicts the ARF, when it is written', async () => {
+  it('rejects violations of HAIP and of the ARF in a write', async () => {
     const issuer = { display, dPopRequired: false, algorithms: ['EdDSA'] };
     expect(await refused('/issuer/config', issuer)).to.include.members(['dPopRequired', 'algorithms']);
     const credential = { ...credentialBody('pid', 'signing'), proofTypes: ['jwt'] };
@@ -304,7 +304,7 @@ describe('The profile of the European wallet', () => {
     expect(await refused('/key-chain', keys)).to.deep.equal(['algorithm']);
   });
 
-  it('is not taken on while something contradicts it, and all of that is named', async () => {
+  it('is rejected while a configuration violates it, with all violations', async () => {
     const { token: loose } = await createTenant(service, 'loose');
     await created(service, loose, '/issuer/config', { display, algorithms: ['EdDSA'] });
     await created(service, loose, '/verifier/config', { id: 'age', dcql_query: QUERY });
@@ -315,7 +315,7 @@ describe('The profile of the European wallet', () => {
     expect((await call('GET', '/tenant/loose', undefined, root)).body.profile).to.equal(null);
   });
 
-  it('is not taken on by an issuer that has not said yet what it is registered for', async () => {
+  it('is rejected for an issuer without a registration', async () => {
     const { token: late } = await createTenant(service, 'late');
     const options = [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 0 }];
     const credentialReusePolicy = { id: 'arf_annex_ii', options };
@@ -402,7 +402,7 @@ describe('The profile of the European wallet', () => {
       return by.request(access, 'pid', { headers, body });
     };
 
-    it('read what it demands of an issuer', async () => {
+    it('read the requirements of an issuer', async () => {
       const { body } = await service.call('GET', '/.well-known/openid-credential-issuer/euro');
       expect(body.issuer_info[0].format).to.equal('registration_cert');
       const { pid } = body.credential_configurations_supported;
@@ -417,7 +417,7 @@ describe('The profile of the European wallet', () => {
       expect(credential_configurations_supported).to.deep.equal(body.credential_configurations_supported);
     });
 
-    it('have a batch for attested keys, and nothing for others', async () => {
+    it('get a batch for attested keys, and nothing for other keys', async () => {
       const issued = await collect(2, true);
       expect(issued.status, issued.text).to.equal(200);
       expect(issued.body.credentials).to.have.length(2);

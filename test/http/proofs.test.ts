@@ -94,7 +94,7 @@ describe('proofs of holder keys', () => {
   const withAttestation = async (text: string, key = first) => proof({ header: { key_attestation: text, jwk: key.jwk } }, key);
 
   describe('the metadata', () => {
-    it('says which proofs each configuration takes', async () => {
+    it('contain the accepted proofs of each configuration', async () => {
       const path = '/.well-known/openid-credential-issuer/acme';
       const { credential_configurations_supported: all } = (await service.call('GET', path)).body;
       expect(Object.keys(all.plain.proof_types_supported)).to.deep.equal(['jwt']);
@@ -106,13 +106,13 @@ describe('proofs of holder keys', () => {
   });
 
   describe('an attestation', () => {
-    it('alone gets a credential for each of its keys', async () => {
+    it('without a proof gets a credential for each of its keys', async () => {
       for (const id of ['attested', 'either'] as const) {
         expect(boundTo(await request(id, { attestation: [await attest()] }))).to.deep.equal(jwks(...keys));
       }
     });
 
-    it('beside a proof gets a credential for each of its keys, that of the proof first', async () => {
+    it('with a proof gets a credential for each of its keys, starting with that of the proof', async () => {
       const proofs = { jwt: [await withAttestation(await attest(), second)] };
       expect(boundTo(await request('attested', proofs))).to.deep.equal(jwks(second, first, third));
       const unnamed = { jwt: [await proof({ header: { jwk: undefined, key_attestation: await attest() } })] };
@@ -122,7 +122,7 @@ describe('proofs of holder keys', () => {
       expect(boundTo(await request('attested', named))).to.deep.equal(jwks(third, first, second));
     });
 
-    it('that was made in advance without a nonce is accepted beside proofs, repeatedly', async () => {
+    it('that was made in advance without a nonce is accepted with proofs, repeatedly', async () => {
       const text = await attest({ payload: { nonce: undefined } });
       for (const key of [first, third]) {
         const answer = await request('attested', { jwt: [await withAttestation(text, key)] });
@@ -130,13 +130,13 @@ describe('proofs of holder keys', () => {
       }
     });
 
-    it('of more keys than a batch gets a batch', async () => {
+    it('of more keys than a batch gets a full batch', async () => {
       const more = [...keys, newKey(), newKey()];
       const answer = await request('attested', { attestation: [await attest({}, more)] });
       expect(boundTo(answer)).to.deep.equal(jwks(...keys));
     });
 
-    it('is judged beside a proof although nobody asks for it, while the tenant can', async () => {
+    it('is verified with a proof even if the configuration does not require it, if the tenant can verify it', async () => {
       const stranger = await certify({
         name: 'Wallet Provider',
         by: await certify({ name: 'Any', ca: true }),
@@ -152,7 +152,7 @@ describe('proofs of holder keys', () => {
     });
   });
 
-  describe('an answer to a request', () => {
+  describe('the answer to a request', () => {
     type Case = [string, Id, () => Promise<unknown>, string];
     const both = (text: () => Promise<string>): (() => Promise<unknown>)[] => [
       async () => ({ attestation: [await text()] }),
@@ -205,7 +205,7 @@ describe('proofs of holder keys', () => {
       ['without any proofs', 'attested', async () => undefined, 'invalid_proof'],
       ['without the attestation', 'attested', async () => ({ jwt: [await proof()] }), 'invalid_proof'],
       [
-        'with an attestation that does not expire beside a proof',
+        'with a proof and an attestation that does not expire',
         'attested',
         async () => ({ jwt: [await withAttestation(await attest({ payload: { exp: undefined } }))] }),
         'invalid_proof',
@@ -260,13 +260,13 @@ describe('proofs of holder keys', () => {
       it(`${what} is ${error}`, async () => expectError(await request(id, await proofs()), error));
     }
 
-    it('for a configuration that binds no key passes, whatever proofs come', async () => {
+    it('for a configuration without key binding succeeds, regardless of the proofs', async () => {
       for (const proofs of [undefined, { jwt: ['nonsense'] }, { smoke: true }]) {
         expect(boundTo(await request('unbound', proofs))).to.deep.equal([undefined]);
       }
     });
 
-    it('without a batch takes one proof', async () => {
+    it('without a batch accepts one proof', async () => {
       await configure({ batchSize: 1 });
       const two = { jwt: [await proof({}, first), await proof({}, second)] };
       expectError(await request('plain', two), 'invalid_credential_request');
@@ -279,7 +279,7 @@ describe('proofs of holder keys', () => {
   describe('a provider that revoked an attestation', () => {
     const revocable = (index: number) => ({ payload: { status: provider.status(index) } });
 
-    it('is asked, and only when everything else is right', async () => {
+    it('is called only when everything else is correct', async () => {
       provider.statuses.set(8, 1);
       provider.calls.length = 0;
       const stale = { attestation: [await attest({ ...revocable(8), nonce: 'invented' })] };
@@ -297,7 +297,7 @@ describe('proofs of holder keys', () => {
   });
 
   describe('a nonce', () => {
-    it('serves all proofs of one request, and nothing after it', async () => {
+    it('is valid for all proofs of one request and for nothing after it', async () => {
       const nonce = await wallet.nonce();
       const text = provider.keyAttestation(keys, { nonce });
       const jwt = [keyProof(first, wallet.issuer, nonce, { header: { key_attestation: text } })];
@@ -307,7 +307,7 @@ describe('proofs of holder keys', () => {
       expectError(await request('plain', { jwt: [keyProof(first, wallet.issuer, nonce)] }), 'invalid_nonce');
     });
 
-    it('of an attestation is spent as well as that of its proof', async () => {
+    it('of an attestation is consumed as well as that of its proof', async () => {
       const [one, other] = [await wallet.nonce(), await wallet.nonce()];
       const text = provider.keyAttestation(keys, { nonce: one });
       const jwt = [keyProof(first, wallet.issuer, other, { header: { key_attestation: text } })];
@@ -317,7 +317,7 @@ describe('proofs of holder keys', () => {
       }
     });
 
-    it('survives a request that was refused for another reason', async () => {
+    it('stays valid after a request that was rejected for another reason', async () => {
       const nonce = await wallet.nonce();
       const wrong = keyProof(first, wallet.issuer, nonce, { payload: { aud: 'https://other.example' } });
       expectError(await request('plain', { jwt: [wrong] }), 'invalid_proof');
@@ -339,7 +339,7 @@ describe('proofs of holder keys', () => {
       ],
     ];
     for (const [what, id, proofs] of races) {
-      it(`is good for one of ${CALLERS} requests at once: ${what}`, async () => {
+      it(`is accepted in one of ${CALLERS} concurrent requests: ${what}`, async () => {
         const nonce = await wallet.nonce();
         const answers = await times(CALLERS, () => request(id, proofs(nonce, newKey())));
         const late = answers.filter(({ status }) => status !== 200);

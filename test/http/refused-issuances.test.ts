@@ -17,7 +17,7 @@ const REPEATS = 15;
 /** A wallet with an access token for an offer. */
 type Holder = { readonly wallet: RawWallet; readonly token: string; readonly session: string };
 
-describe('an issuance that is refused', () => {
+describe('A rejected issuance', () => {
   let service: TestService;
   let backend: Backend;
   let tenants = 0;
@@ -93,7 +93,7 @@ describe('an issuance that is refused', () => {
   }
 
   for (const id of ['inline', 'hooked']) {
-    it(`takes nothing from the status list when its nonce was used (${id})`, async () => {
+    it(`takes no entry from the status list when its nonce was used (${id})`, async () => {
       const holder = await offered(id);
       const body = await bodyOf(holder, id);
       const first = await holder.wallet.request(holder.token, id, { body });
@@ -107,7 +107,7 @@ describe('an issuance that is refused', () => {
       await expectRoom(first, BATCH);
     });
 
-    it(`takes nothing from the status list at the same time either (${id})`, async () => {
+    it(`takes no entry from the status list in concurrent requests either (${id})`, async () => {
       const holder = await offered(id);
       const body = await bodyOf(holder, id);
       const first = await holder.wallet.request(holder.token, id, { body });
@@ -116,7 +116,7 @@ describe('an issuance that is refused', () => {
       await expectRoom(first, BATCH);
     });
 
-    it(`takes nothing from the status list once its session was revoked (${id})`, async () => {
+    it(`takes no entry from the status list once its session was revoked (${id})`, async () => {
       const holder = await offered(id);
       const first = await ask(holder, id);
       await call('/session/revoke', { sessionId: holder.session, status: 1 });
@@ -131,7 +131,7 @@ describe('an issuance that is refused', () => {
       await expectRoom(first, BATCH);
     });
 
-    it(`takes nothing from the status list past the last issuance of its session (${id})`, async () => {
+    it(`takes no entry from the status list past the last issuance of its session (${id})`, async () => {
       const holder = await offered(id);
       const first = await ask(holder, id, 1);
       for (let issued = 1; issued < MAX_ISSUANCES; issued++) {
@@ -149,7 +149,7 @@ describe('an issuance that is refused', () => {
     });
   }
 
-  it('asks no backend for a promise that nobody could keep', async () => {
+  it('calls no backend for a deferred credential that could not be issued', async () => {
     backend.on('/claims', { json: { deferred: true } });
     const holder = await offered('hooked');
     for (let deferred = 0; deferred < MAX_ISSUANCES; deferred++) {
@@ -170,7 +170,7 @@ const CARD = {
   claims: { name: 'Ada' },
 };
 
-describe('A wallet that is refused while it collects', () => {
+describe('A wallet that is rejected during the issuance', () => {
   let service: TestService;
   let token: string;
   before(async () => {
@@ -193,7 +193,7 @@ describe('A wallet that is refused while it collects', () => {
     proofs: { jwt: [keyProof(newKey(), 'https://elsewhere.example', 'x')] },
   });
 
-  it('leaves what it was told, why, when and under which id of the log, and still gets its credential', async () => {
+  it('leaves the error, its reason, time and log id in the session, and still gets its credential', async () => {
     const { wallet, accessToken, shown } = await collecting();
     expect((await shown()).attempts).to.equal(undefined);
     const refused = await wallet.request(accessToken, 'card', { body: wrong() });
@@ -212,7 +212,7 @@ describe('A wallet that is refused while it collects', () => {
     expect([after.status, after.attempts.length]).to.deep.equal(['completed', 1]);
   });
 
-  it('leaves no more than twenty of them, and nothing of what belongs to every course', async () => {
+  it('leaves at most twenty attempts, and none of a normal flow', async () => {
     const { wallet, accessToken, shown } = await collecting();
     for (let i = 0; i < 22; i++) await wallet.request(accessToken, 'card', { body: wrong() });
     expect((await shown()).attempts).to.have.length(20);
@@ -245,7 +245,7 @@ describe('A wallet that is refused while it collects', () => {
       expect(await attempts()).to.have.length(2);
     });
 
-    it('leaves that the DPoP proof was missing, and that a used or unknown code was sent not', async () => {
+    it('leaves a missing DPoP proof, and not a used or unknown code', async () => {
       const { wallet, uri, attempts } = await offered();
       const code = await wallet.code(uri);
       expect((await wallet.redeem('unknown')).status).to.equal(400);
@@ -256,7 +256,7 @@ describe('A wallet that is refused while it collects', () => {
       expect(await attempts()).to.have.length(1);
     });
 
-    it('leaves that the code verifier was wrong, and that a refresh came without a proof', async () => {
+    it('leaves a wrong code verifier and a refresh without a proof', async () => {
       const { wallet, uri, attempts } = await offered({ flow: 'authorization_code' });
       const code = await wallet.authorize(await wallet.push(uri, 'card'));
       expect((await wallet.redeemCode(code, { code_verifier: 'x'.repeat(43) })).status).to.equal(400);
@@ -267,7 +267,7 @@ describe('A wallet that is refused while it collects', () => {
       ]);
     });
 
-    it('leaves that the wallet attestation was missing, and no step that every wallet takes', async () => {
+    it('leaves a missing wallet attestation, and no normal step', async () => {
       await created(service, token, '/issuer/config', {
         ...{
           display: [{ name: 'Acme', locale: 'en' }],
@@ -288,7 +288,7 @@ describe('A wallet that is refused while it collects', () => {
     });
   });
 
-  it('leaves nothing without a token that is believed', async () => {
+  it('leaves nothing without a valid token', async () => {
     const { wallet, accessToken, shown } = await collecting();
     const forged = `${accessToken.slice(0, -4)}AAAA`;
     expect((await wallet.request(forged, 'card')).status).to.equal(401);

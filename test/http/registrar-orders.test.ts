@@ -41,7 +41,7 @@ describe('A registration certificate that is ordered by hand', () => {
     expect(saved.status, saved.text).to.equal(201);
   });
 
-  it('is another one each time', async () => {
+  it('is a new one each time', async () => {
     const bodies = await Promise.all([1, 2].map(() => order({ body: { credentials: REGISTERED } })));
     expect(bodies[0]?.body.id).to.be.a('string').and.not.equal(bodies[1]?.body.id);
   });
@@ -52,7 +52,7 @@ describe('A registration certificate that is ordered by hand', () => {
     expect(registrar.at(ISSUED)[0]?.body).to.deep.include({ provided_attestations });
   });
 
-  it('is looked up, or checked, as well', async () => {
+  it('is looked up or checked as well', async () => {
     const { id, jwt } = registrar.register(REGISTERED);
     const found = await order({ id, presentationConfigurationId: 'check' });
     expect([found.status, found.body.id, found.body.jwt], found.text).to.deep.equal([201, id, jwt]);
@@ -63,7 +63,7 @@ describe('A registration certificate that is ordered by hand', () => {
     expect((await order({ id }, token)).status).to.equal(409);
   });
 
-  it('is for the purpose of the presentation that it is for', async () => {
+  it('is for the purpose of its presentation configuration', async () => {
     const purpose = [{ lang: 'en', content: 'Opening an account' }];
     const saved = await world.present('account', null, { purpose });
     expect(saved.status, saved.text).to.equal(201);
@@ -71,7 +71,7 @@ describe('A registration certificate that is ordered by hand', () => {
     expect(registrar.at(ISSUED).at(-1)?.body).to.deep.include({ purpose });
   });
 
-  it('is refused when it is ambiguous, incomplete, or of no use', async () => {
+  it('is rejected when it is ambiguous, incomplete or unusable', async () => {
     expectInvalid(await order({}), '', 'exactly one');
     expectInvalid(await order({ id: 'x', body: {} }), '', 'exactly one');
     expectInvalid(await order({ body: { rpId: 'party-2' } }), 'body.rpId');
@@ -87,7 +87,7 @@ describe('A registration certificate that is ordered by hand', () => {
     expectUnavailable(await order({ id: 'x' }), 'no registrar says');
   });
 
-  it('is for no presentation that the client must not know of', async () => {
+  it('is rejected for a presentation configuration that the client may not read', async () => {
     const rights = { roles: ['registrar:manage'], allowedPresentationConfigs: ['other'] };
     const token = await addClient(world, 'restricted', rights);
     const answer = await order({ body: {}, presentationConfigurationId: 'check' }, token);
@@ -97,7 +97,7 @@ describe('A registration certificate that is ordered by hand', () => {
 });
 
 describe('A presentation before an issuance', () => {
-  it('is asked for with the registration certificate, and not without', async () => {
+  it('is requested with the registration certificate, and never without it', async () => {
     const issuer = await Issuer.open();
     const registrar = await TestRegistrar.start();
     const registered = QUERY.credentials.map(({ id: _id, ...credential }) => credential);
@@ -162,7 +162,7 @@ describe('The registration certificate of an issuer', () => {
   };
   const ok = ({ status, text }: { status: number; text: string }) => expect(status, text).to.equal(201);
 
-  it('is by value in the metadata, plain and signed', async () => {
+  it('is contained in the metadata, plain and signed', async () => {
     ok(await write('/issuer/credentials', credential('pid', 'urn:pid:1')));
     expect(await info()).to.equal(undefined);
     const jwt = certificate([MDL, PID]);
@@ -174,7 +174,7 @@ describe('The registration certificate of an issuer', () => {
     expect(await info()).to.equal(undefined);
   });
 
-  it('is refused where it does not cover what is issued, by whatever name it says so', async () => {
+  it('is rejected where it does not cover the issued types, by any of its names', async () => {
     ok(await write('/issuer/credentials', credential('pid', 'urn:pid:1')));
     const wrong = [
       undefined,
@@ -187,7 +187,7 @@ describe('The registration certificate of an issuer', () => {
     ok(await issuer({ jwt: certificate([PID], 'provided_attestations') }));
   });
 
-  it('keeps out a type that it does not cover, and lets in all others', async () => {
+  it('rejects a type that it does not cover and accepts all others', async () => {
     ok(await issuer({ jwt: certificate([PID, MDL]) }));
     ok(await write('/issuer/credentials', credential('pid', 'urn:pid:1')));
     expectInvalid(await write('/issuer/credentials', credential('card', 'urn:card:1')), 'vct', 'cover what is issued');
@@ -201,7 +201,7 @@ describe('The registration certificate of an issuer', () => {
     expect((await world.call('GET', '/issuer/credentials')).body).to.have.length(2);
   });
 
-  it('is issued by the registrar for what is issued, and anew for another type', async () => {
+  it('is issued by the registrar for the issued types, and again for another type', async () => {
     ok(await issuer({ body: {} }));
     expect(world.registrar.at(ISSUED)).to.have.length(0);
     world.registrar.payload = { provides_attestations: [PID] };
@@ -221,7 +221,7 @@ describe('The registration certificate of an issuer', () => {
     expect(newer.data).to.not.equal(entry.data);
   });
 
-  it('is ordered by who manages the registrar alone', async () => {
+  it('is ordered only by a client that manages the registrar', async () => {
     const clerk = await addClient(world, 'clerk', { roles: ['issuance:manage'] });
     const body = { display, registrationCert: { body: {} } };
     const answer = await write('/issuer/config', body, clerk);
@@ -236,7 +236,7 @@ describe('The registration certificate of an issuer', () => {
     ok(await write('/issuer/config', body, clerk));
   });
 
-  it('is not ordered of a registrar that nobody configured, and that is said at once, where it stands', async () => {
+  it('cannot be ordered without a configured registrar, and the write says so at once', async () => {
     const { token } = await createTenant(world.service, 'lonely', { profile: 'eu' });
     const order = { registrationCert: { body: {} } };
     expectInvalid(await write('/issuer/config', { display, ...order }, token), 'registrationCert', 'POST /registrar/config');
@@ -244,7 +244,7 @@ describe('The registration certificate of an issuer', () => {
     ok(await write('/issuer/config', { display, ...order }, token));
   });
 
-  it('is demanded by the profile of the European wallet', async () => {
+  it('is required by the profile of the European wallet', async () => {
     const { token } = await createTenant(world.service, 'euro', { profile: 'eu' });
     const refused = await write('/issuer/config', { display }, token);
     expectInvalid(refused, 'registrationCert', 'RPRC_22');

@@ -48,8 +48,8 @@ describe('The registration certificate of a request', () => {
     expect((await world.call('GET', `/verifier/config/${id}`)).status, 'nothing is stored').to.equal(404);
   };
 
-  describe('that is to be obtained', () => {
-    it('is obtained when the configuration is saved, and costs no call afterwards', async () => {
+  describe('that the registrar issues', () => {
+    it('is obtained when the configuration is saved and causes no call afterwards', async () => {
       const attached = [{ format: 'other', data: { a: 1 } }];
       const { id, info } = await sent({ body: {} }, { attached });
       const [call, ...more] = registrar.at(ISSUED);
@@ -66,7 +66,7 @@ describe('The registration certificate of a request', () => {
       expect(registrar.calls).to.deep.equal([]);
     });
 
-    it('says what the configuration says, and what follows from the query unless it says that, too', async () => {
+    it('contains the values of the configuration, and those of the query unless they are configured, too', async () => {
       const credentials = [...REGISTERED, { format: 'mso_mdoc', meta: { doctype_value: 'x' } }];
       const purpose = [{ lang: 'de', content: 'Kontoeröffnung' }];
       await sent({ body: { purpose, credentials, intermediary: 'party-9' } });
@@ -74,7 +74,7 @@ describe('The registration certificate of a request', () => {
       expect(call?.body).to.deep.include({ purpose, credentials, intermediary: 'party-9', rpId: 'party-1' });
     });
 
-    it('says why in the words of the configuration, and is another one when these change', async () => {
+    it('contains the purpose of the configuration and is renewed when it changes', async () => {
       const purpose = [
         { lang: 'de', content: 'Kontoeröffnung' },
         { lang: 'en', content: 'Opening an account' },
@@ -97,7 +97,7 @@ describe('The registration certificate of a request', () => {
       expect(registrar.at(ISSUED)[2]?.body).to.deep.include({ purpose: own });
     });
 
-    it('has no other place in a request, and is refused nowhere', async () => {
+    it('has no other place in a request, and is rejected nowhere', async () => {
       const purpose = [{ lang: 'en', content: 'Opening an account' }];
       const certificate = registrar.certificate(REGISTERED);
       for (const registrationCert of [null, { jwt: certificate }]) {
@@ -111,7 +111,7 @@ describe('The registration certificate of a request', () => {
       expectInvalid(odd, 'purpose.0.content');
     });
 
-    it('needs a purpose, a privacy policy and help from somewhere', async () => {
+    it('needs a purpose, a privacy policy and a support contact', async () => {
       await world.configure({ registrationCertificateDefaults: undefined });
       await refused({ body: {} }, 'registrationCert.body.privacy_policy', 'needs privacy_policy');
       await world.configure();
@@ -125,13 +125,13 @@ describe('The registration certificate of a request', () => {
       ['no claim', [{ ...PID, claims: undefined, claim: [] }], 'no dc+sd-jwt'],
     ];
     for (const [what, credentials, message] of less) {
-      it(`is refused when it covers ${what}`, async () => {
+      it(`is rejected when it covers ${what}`, async () => {
         registrar.payload = { credentials };
         await refused({ body: { intermediary: what } }, 'registrationCert', message);
       });
     }
 
-    it('is refused when one of two credentials is missing', async () => {
+    it('is rejected when one of two credentials is missing', async () => {
       const second = { id: 'mdl', format: 'mso_mdoc', meta: { doctype_value: 'mdl' } };
       const dcql_query = { credentials: [...REGISTERED_QUERY.credentials, second] };
       await sent({ body: {} }, { dcql_query });
@@ -139,7 +139,7 @@ describe('The registration certificate of a request', () => {
       await refused({ body: { intermediary: 'x' } }, 'registrationCert', '"mdl"', { dcql_query });
     });
 
-    it('is judged again when the query changes', async () => {
+    it('is checked again when the query changes', async () => {
       const { id } = await sent({ body: { credentials: REGISTERED } });
       const path = `/verifier/config/${id}`;
       expectInvalid(await world.call('PATCH', path, { dcql_query: wider }), 'registrationCert', '["family_name"]');
@@ -148,7 +148,7 @@ describe('The registration certificate of a request', () => {
       expect((await world.call('PATCH', path, { lifeTime: 60 })).status, 'something else').to.equal(200);
     });
 
-    it('is obtained again before it ends, once for all who ask', async () => {
+    it('is renewed before it expires, once for all concurrent requests', async () => {
       registrar.payload = { exp: now() + 5 };
       const { id, info } = await sent({ body: { intermediary: 'short' } });
       registrar.payload = {};
@@ -161,7 +161,7 @@ describe('The registration certificate of a request', () => {
       }
     });
 
-    it('is never left out: no registrar, no request', async () => {
+    it('is never omitted: no registrar, no request', async () => {
       registrar.payload = { exp: now() + 2 };
       const { id } = await sent({ body: { intermediary: 'shorter' } });
       passTime(1_500);
@@ -179,7 +179,7 @@ describe('The registration certificate of a request', () => {
       expect((await world.ask(id)).status).to.equal(201);
     });
 
-    it('says why it cannot be had to whoever manages configurations, and to the log', async () => {
+    it('has its error shown to clients that manage configurations, and in the log', async () => {
       registrar.payload = { exp: now() + 2 };
       const { id: short } = await sent({ body: { intermediary: 'secretive' } });
       registrar.payload = { exp: now() - 57 };
@@ -208,7 +208,7 @@ describe('The registration certificate of a request', () => {
       log.restore();
     });
 
-    it('is not asked for again and again when the registrar issues what is of no use', async () => {
+    it('is not requested repeatedly when the registrar issues unusable ones', async () => {
       registrar.payload = { exp: now() + 2 };
       const { id } = await sent({ body: { intermediary: 'useless' } });
       passTime(1_500);
@@ -218,7 +218,7 @@ describe('The registration certificate of a request', () => {
       expect(registrar.at(ISSUED)).to.have.length(1);
     });
 
-    it('is refused where no registrar is configured, or it does not answer', async () => {
+    it('is rejected if no registrar is configured or it does not answer', async () => {
       const { token } = await createTenant(world.service, 'bare');
       const bare = await world.present('x', { body: {} }, {}, token);
       expectInvalid(bare, 'registrationCert', 'No registrar is configured');
@@ -228,7 +228,7 @@ describe('The registration certificate of a request', () => {
       expectInvalid(await world.present(fresh(), { body: { intermediary: 'no' } }), 'registrationCert', '422');
     });
 
-    it('is that of the tenant, also where another one asks the same', async () => {
+    it('belongs to the tenant, also if another tenant requests the same', async () => {
       const { token } = await createTenant(world.service, 'twin');
       await world.configure({}, token);
       const { info } = await sent({ body: { intermediary: 'twins' } });
@@ -240,8 +240,8 @@ describe('The registration certificate of a request', () => {
     });
   });
 
-  describe('that is given', () => {
-    it('is sent as it is, and needs no registrar', async () => {
+  describe('in the configuration', () => {
+    it('is sent unchanged and needs no registrar', async () => {
       const { token } = await createTenant(world.service, 'importer');
       const jwt = registrar.certificate([...REGISTERED, { format: 'mso_mdoc', meta: {} }]);
       expect((await world.present('check', { jwt }, {}, token)).status).to.equal(201);
@@ -249,12 +249,12 @@ describe('The registration certificate of a request', () => {
       expect(payload['verifier_info']).to.deep.equal([{ format: 'registration_cert', data: jwt }]);
     });
 
-    it('may leave out the CA of its signer', async () => {
+    it('may omit the CA of its signer', async () => {
       registrar.header = { x5c: [registrar.signer.certificate] };
       await sent({ jwt: registrar.certificate(REGISTERED) });
     });
 
-    it('is sent over the Digital Credentials API, too', async () => {
+    it('is sent through the Digital Credentials API, too', async () => {
       const jwt = registrar.certificate(REGISTERED);
       const expectedOrigins = ['https://shop.example'];
       for (const dcApiRequest of ['signed', 'unsigned']) {
@@ -268,7 +268,7 @@ describe('The registration certificate of a request', () => {
       }
     });
 
-    it('is refused when it does not cover the query (V18)', async () => {
+    it('is rejected when it does not cover the query (V18)', async () => {
       const jwt = registrar.certificate(REGISTERED);
       await refused({ jwt }, 'registrationCert', '["family_name"]', { dcql_query: wider });
     });
@@ -280,30 +280,30 @@ describe('The registration certificate of a request', () => {
       ['is of another kind', () => (registrar.header = { typ: 'rc-rp+jwt' }), 'its type'],
       ['names no signer', () => (registrar.header = { x5c: undefined }), 'x5c'],
       ['names another signer', () => (registrar.header = { x5c: [registrar.ca.certificate] }), 'signer'],
-      ['names a chain that is none', () => (registrar.signedBy = registrar.ca), 'signer'],
+      ['contains an invalid certificate chain', () => (registrar.signedBy = registrar.ca), 'signer'],
       ['is not signed', () => (registrar.header = { alg: 'none' }), 'algorithm'],
     ];
     for (const [what, bend, message] of bent) {
-      it(`is refused when it ${what}`, async () => {
+      it(`is rejected when it ${what}`, async () => {
         bend();
         await refused({ jwt: registrar.certificate(REGISTERED) }, 'registrationCert', message);
       });
     }
 
-    it('is refused when somebody else wrote it', async () => {
+    it('is rejected when another registrar signed it', async () => {
       const [header, , signature] = registrar.certificate(REGISTERED).split('.');
       const [, payload] = registrar.certificate([...REGISTERED, { format: 'x', meta: {} }]).split('.');
       await refused({ jwt: `${header}.${payload}.${signature}` }, 'registrationCert', 'its signature');
     });
 
-    it('is refused once it has expired (V18)', async () => {
+    it('is rejected once it has expired (V18)', async () => {
       registrar.payload = { exp: now() - 57 };
       const { id } = await sent({ jwt: registrar.certificate(REGISTERED) });
       passTime(3_100);
       expectInvalid(await world.ask(id), 'registrationCert', 'it expired');
     });
 
-    it('has to be signed under the anchors that are configured', async () => {
+    it('must be signed under the configured anchors', async () => {
       const jwt = registrar.certificate(REGISTERED);
       const { id } = await sent({ jwt });
       const stranger = await certify({ name: 'Somebody else', ca: true });
@@ -316,7 +316,7 @@ describe('The registration certificate of a request', () => {
       await world.configure();
     });
 
-    it('has to be signed by a certificate that is not for something else', async () => {
+    it('must be signed by a certificate with the right usage', async () => {
       registrar.signedBy = await certify({ name: 'Web', by: registrar.ca, purposes: [WEB_SERVER] });
       const jwt = registrar.certificate(REGISTERED);
       await world.configure({ registrationCertificateAnchors: [pem(registrar.ca)] });
@@ -325,7 +325,7 @@ describe('The registration certificate of a request', () => {
       await refused({ jwt }, 'registrationCert', 'its signer is not accepted');
     });
 
-    it('has to be for the organization of the access certificate', async () => {
+    it('must be for the organization of the access certificate', async () => {
       const { id } = await sent({ jwt: registrar.certificate(REGISTERED) });
       const order = { keyChainId: 'access' };
       expect((await world.call('POST', '/registrar/access-certificate', order)).status).to.equal(201);
@@ -343,7 +343,7 @@ describe('The registration certificate of a request', () => {
     });
   });
 
-  describe('that the registrar has issued before', () => {
+  describe('that the registrar issued earlier', () => {
     it('is looked up', async () => {
       const { id, jwt } = registrar.register(REGISTERED);
       const { info } = await sent({ id });
@@ -351,7 +351,7 @@ describe('The registration certificate of a request', () => {
       expect(registrar.at(ISSUED), 'nothing is issued').to.deep.equal([]);
     });
 
-    it('is refused when it is unknown, revoked, or another one', async () => {
+    it('is rejected when it is unknown, revoked or another one', async () => {
       // `.` and `..` would name the folder itself and the one above.
       for (const id of ['nothing', '.', '..']) {
         await refused({ id }, 'registrationCert.id', 'no registration certificate of this id');
@@ -369,7 +369,7 @@ describe('The registration certificate of a request', () => {
       await refused({ id: registrar.register([]).id }, 'registrationCert', 'does not cover');
     });
 
-    it('is looked up again whenever the configuration is saved', async () => {
+    it('is looked up again each time the configuration is saved', async () => {
       const { id } = registrar.register(REGISTERED);
       const saved = await sent({ id });
       registrar.issued.set(id, { ...registrar.issued.get(id), revoked: true });
@@ -390,11 +390,11 @@ describe('The registration certificate of a request', () => {
       return registrar.certificate(REGISTERED);
     };
 
-    it('is sent while that is good', async () => {
+    it('is sent while it is valid', async () => {
       await sent({ jwt: serve(0) });
     });
 
-    it('is refused when it is revoked, suspended, or when that cannot be told', async () => {
+    it('is rejected when it is revoked or suspended, or when its status is unknown', async () => {
       await refused({ jwt: serve(1) }, 'registrationCert', 'it is revoked');
       await refused({ jwt: serve(2) }, 'registrationCert', 'it is suspended');
       const stranger = await certify({ name: 'Somebody else' });
@@ -406,8 +406,8 @@ describe('The registration certificate of a request', () => {
   });
 });
 
-describe('A registration certificate that was obtained', () => {
-  it('outlives the process', async () => {
+describe('A registration certificate of the registrar', () => {
+  it('is kept across a restart', async () => {
     const database = await databases()[0]?.open();
     if (database === undefined) throw new Error('SQLite is always there');
     const world = await RegistrarWorld.open({ DATABASE_URL: database.url });

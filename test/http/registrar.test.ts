@@ -73,14 +73,14 @@ describe('The login at a registrar', () => {
     }
   });
 
-  it('names the client as the provider wants it', async () => {
+  it('authenticates the client in the way of the provider', async () => {
     await world.configure({ clientSecret: REGISTRAR_SECRET });
     expect(registrar.logins[0]?.authorization).to.match(/^Basic /);
     await world.configure();
     expect(registrar.logins[1]?.authorization).to.equal(undefined);
   });
 
-  it('is refused when the provider does not accept it, and the former stays', async () => {
+  it('is rejected when the provider does not accept it, and the previous login stays', async () => {
     await world.configure();
     const before = await world.call('GET', CONFIG);
     const wrong = { password: 'wrong-password-in-the-clear' };
@@ -94,7 +94,7 @@ describe('The login at a registrar', () => {
     expect((await world.call('GET', CONFIG)).text).to.equal(before.text);
   });
 
-  it('keeps its password only where it was meant to go', async () => {
+  it('sends its password only to the intended server', async () => {
     await world.configure();
     const other = await TestRegistrar.start();
     expectInvalid(await world.call('PATCH', CONFIG, { oidcUrl: other.url }), 'password', 'again');
@@ -105,7 +105,7 @@ describe('The login at a registrar', () => {
     await other.close();
   });
 
-  it('is refused where it cannot be tried', async () => {
+  it('is rejected if it cannot be tried', async () => {
     const elsewhere = (changes: object) => world.call('POST', CONFIG, registrar.login({ ...changes }));
     expectUnavailable(await elsewhere({ oidcUrl: 'http://127.0.0.1:9' }), 'could not be reached');
     expectInvalid(await elsewhere({ oidcUrl: 'http://127.0.0.2' }), 'oidcUrl', 'OUTBOUND_ALLOW');
@@ -157,7 +157,7 @@ describe('The login at a registrar', () => {
     ],
   ];
   for (const [what, path, answer, expected] of provider) {
-    it(`is refused when the provider answers ${what}`, async () => {
+    it(`is rejected when the provider answers ${what}`, async () => {
       registrar.answers.set(path, answer);
       const refused = await world.call('POST', CONFIG, registrar.login());
       expected(refused);
@@ -166,13 +166,13 @@ describe('The login at a registrar', () => {
     });
   }
 
-  it('is given up when the provider does not answer', async () => {
+  it('is aborted when the provider does not answer', async () => {
     shortenTimeouts(world.service);
     registrar.answers.set('/token', () => {});
     expectUnavailable(await world.call('POST', CONFIG, registrar.login()), 'did not answer in time');
   });
 
-  it('is not tried when a PATCH contains defaults of certificates alone', async () => {
+  it('is not tried for a PATCH that contains only defaults of certificates', async () => {
     await world.configure();
     registrar.answers.set('/token', (response) => response.writeHead(500).end());
     const changed = await world.call('PATCH', CONFIG, { registrationCertificateDefaults: null });
@@ -180,7 +180,7 @@ describe('The login at a registrar', () => {
     expect((await world.call('PATCH', CONFIG, { password: REGISTRAR_PASSWORD })).status).to.not.equal(200);
   });
 
-  it('serves many calls, once for all who ask at the same time', async () => {
+  it('serves many calls, once for all concurrent requests', async () => {
     await world.configure();
     await obtain(world);
     expect(registrar.logins).to.have.length(1);
@@ -194,7 +194,7 @@ describe('The login at a registrar', () => {
     expect(registrar.logins, 'five seconds before the end').to.have.length(1);
   });
 
-  it('is repeated once when its token is refused', async () => {
+  it('is repeated once when its token is rejected', async () => {
     await world.configure();
     registrar.revokeTokens();
     expect((await obtain(world)).status).to.equal(201);
@@ -205,7 +205,7 @@ describe('The login at a registrar', () => {
     expect(registrar.calls, 'not for ever').to.have.length(2);
   });
 
-  it('is of one tenant, even where another one has the same settings', async () => {
+  it('belongs to one tenant, even if another one has the same settings', async () => {
     const other = (await createTenant(world.service, 'other')).token;
     await world.configure();
     await world.configure({}, other);
@@ -225,7 +225,7 @@ describe('The login at a registrar', () => {
     expect(await used(world.token)).to.deep.equal(new Set([mine]));
   });
 
-  it('counts no more after it was changed', async () => {
+  it('is not used after it was changed', async () => {
     await world.configure();
     await world.configure({ username: 'other' });
     registrar.calls.length = 0;
@@ -235,7 +235,7 @@ describe('The login at a registrar', () => {
     expect(new Set(registrar.calls.map(({ token }) => token))).to.deep.equal(new Set([latest?.token]));
   });
 
-  it('is not removed while something is obtained with it', async () => {
+  it('cannot be removed while a configuration obtains certificates with it', async () => {
     await world.configure();
     expect((await world.present('needed', { body: {} })).status).to.equal(201);
     expect((await world.call('DELETE', CONFIG)).status).to.equal(409);
@@ -245,7 +245,7 @@ describe('The login at a registrar', () => {
 });
 
 describe('The password at a registrar', () => {
-  it('stands in no row, no answer and no log', async () => {
+  it('is in no database row, no answer and no log', async () => {
     const database = await databases()[0]?.open();
     if (database === undefined) throw new Error('SQLite is always there');
     const world = await RegistrarWorld.open({ DATABASE_URL: database.url });
@@ -308,7 +308,7 @@ describe('An access certificate', () => {
   const obtain = (changes: object = {}) => world.call('POST', PATH, { keyChainId: 'access', ...changes });
   const keyChain = async (id = 'access') => (await world.call('GET', `/key-chain/${id}`)).body;
 
-  it('is obtained for the key of a key chain, which signs requests under it from then on', async () => {
+  it('is obtained for the key of a key chain, which then signs requests with it', async () => {
     const before = await keyChain();
     const answer = await obtain();
     expect(answer.status, answer.text).to.equal(201);
@@ -339,7 +339,7 @@ describe('An access certificate', () => {
     expect(asked.payload['client_id']).to.equal(`x509_hash:${hash}`);
   });
 
-  it('leaves requests alone that were made under the one before', async () => {
+  it('does not affect requests that were created with the previous one', async () => {
     const asked = await ask(world.service, world.token, 'check');
     expect((await obtain()).status).to.equal(201);
     const again = await world.service.call('GET', asked.url);
@@ -351,7 +351,7 @@ describe('An access certificate', () => {
     expect(next.payload['client_id']).to.not.equal(asked.payload['client_id']);
   });
 
-  it('is for the hosts and the relying party that are named', async () => {
+  it('is for the named hosts and relying party', async () => {
     registrar.parties.push({ id: 'party-2', name: 'Acme Shops' });
     const order = {
       keyChainId: undefined,
@@ -365,7 +365,7 @@ describe('An access certificate', () => {
     expect(names).to.equal('DNS:a.example, DNS:b.example');
   });
 
-  it('is refused for what does not fit, without a call', async () => {
+  it('is rejected for invalid input, without a call', async () => {
     expectInvalid(await obtain({ keyChainId: 'signing' }), 'keyChainId', 'other usages');
     expectInvalid(await obtain({ dns: ['a_b.example'] }), 'dns.0', 'host name');
     expectInvalid(await obtain({ dns: [] }), 'dns');
@@ -377,7 +377,7 @@ describe('An access certificate', () => {
     ['that has expired', () => (registrar.until = '2026-01-01T00:00:00Z'), 'expired'],
   ];
   for (const [what, bend, message] of bad) {
-    it(`is not taken ${what}`, async () => {
+    it(`is not accepted ${what}`, async () => {
       const before = await keyChain();
       bend();
       expectUnavailable(await obtain(), message);
@@ -401,7 +401,7 @@ describe('An access certificate', () => {
   ];
   const caPem = () => `-----BEGIN CERTIFICATE-----\n${registrar.ca.certificate}\n-----END CERTIFICATE-----`;
   for (const [what, answer, message] of answers) {
-    it(`is not there when the registrar answers ${what}`, async () => {
+    it(`is not obtained when the registrar answers ${what}`, async () => {
       const before = await keyChain();
       registrar.answers.set('/api/access-certificates', answer);
       expectUnavailable(await obtain(), message);
@@ -409,7 +409,7 @@ describe('An access certificate', () => {
     });
   }
 
-  it('is not there when the registrar refuses', async () => {
+  it('is not obtained when the registrar rejects the order', async () => {
     registrar.answers.set('/api/access-certificates', (response) => response.writeHead(403).end());
     expectInvalid(await obtain(), 'keyChainId', 'status 403');
   });

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { FolderFaults } from '../../application/configuration-files/import-folder.ts';
+import { FolderFaultsError } from '../../application/configuration-files/import-folder.ts';
 import { NARROWED_RULES } from '../../domain/configuration-files/narrowed-rules.ts';
 import { ConfigFolder } from '../support/config-folder.ts';
 import { runCommand } from '../support/programs.ts';
@@ -35,7 +35,7 @@ describe('The configuration folder of an earlier release', function () {
     });
   }
 
-  it('of 0.1.0 is imported but for the files that break a narrowed rule', async () => {
+  it('of 0.1.0 is imported except for the files that violate a narrowed rule', async () => {
     service = await startTestService({ CONFIG_FOLDER: folderOf('0.1.0') });
     const shop = await service.token('acme-shop', 'a-secret-of-0123456789');
     expect(shop).to.be.a('string');
@@ -54,7 +54,7 @@ describe('The configuration folder of an earlier release', function () {
     expect(stderr).to.match(/: \d+ files are not imported$/m);
   });
 
-  it('of 0.1.0 passes config check, which names each file that is not imported and why', async () => {
+  it('of 0.1.0 passes config check, which names each file that is not imported and the reason', async () => {
     const { code, stderr, stdout } = await checked(folderOf('0.1.0'));
     expect(code, stderr).to.equal(0);
     const warned = new Set([...stderr.matchAll(/^warning: (narrow\/\S+): .*not imported: /gm)].map(([, file]) => file));
@@ -66,7 +66,7 @@ describe('The configuration folder of an earlier release', function () {
     expect(reasons.length).to.be.greaterThan(9);
   });
 
-  it('keeps what is stored of a file that breaks a narrowed rule, and files that need it stay out', async () => {
+  it('leaves the stored version of a file that violates a narrowed rule, and files that need it are not imported', async () => {
     const folder = new ConfigFolder();
     const credential = (vct: string) => ({
       config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
@@ -114,7 +114,7 @@ describe('The configuration folder of an earlier release', function () {
       },
     });
     const error: unknown = await startTestService({ CONFIG_FOLDER: folder.path }).catch((reason) => reason);
-    expect(error).to.be.instanceOf(FolderFaults);
+    expect(error).to.be.instanceOf(FolderFaultsError);
     expect(String(error)).to.include('config.other').and.to.include('vct: ');
     folder.remove();
   });

@@ -8,7 +8,7 @@ import { createTenant } from '../support/test-service.ts';
 // biome-ignore lint/suspicious/noExplicitAny: members of requests
 type Members = Record<string, any>;
 
-describe('a presentation request', () => {
+describe('A presentation request', () => {
   let shop: Shop;
   let held: Held;
 
@@ -30,7 +30,7 @@ describe('a presentation request', () => {
     expect(answer.body.errors[0].path).to.equal(path);
   };
 
-  it('has the name and the logo of who asks where its configuration has them, and only there', async () => {
+  it('contains the name and logo of the verifier only if its configuration has them', async () => {
     const shown = { clientName: 'Acme', logoUri: 'https://acme.example/logo.png' };
     await shop.configure({ id: 'named', ...shown });
     const { client_metadata: metadata } = (await shop.ask('named')).payload;
@@ -44,7 +44,7 @@ describe('a presentation request', () => {
   });
 
   describe('by x509_san_dns', () => {
-    it('names the host that stands in the access certificate and in the address of the answer', async () => {
+    it('contains the host of the access certificate and of the response address', async () => {
       await shop.configure({ id: 'dns', clientIdPrefix: 'x509_san_dns' });
       const asked = await shop.ask('dns');
       const host = new URL(shop.service.address).hostname;
@@ -55,7 +55,7 @@ describe('a presentation request', () => {
       expect(new URL(asked.uri).searchParams.get('client_id')).to.equal(asked.payload['client_id']);
       expect((await shop.present(asked, held)).status).to.equal(200);
     });
-    it('is refused at the offer where the access certificate names another host, or none', async () => {
+    it('is rejected in the offer if the access certificate has another host or none', async () => {
       const { token } = await createTenant(shop.service, 'elsewhere');
       const call = (method: string, path: string, json?: object) => shop.service.call(method, path, { token, ...(json && { json }) });
       const authority = await certify({ name: 'CA', ca: true });
@@ -77,7 +77,7 @@ describe('a presentation request', () => {
         await call('DELETE', `/key-chain/${id}`);
       }
     });
-    it('is served until its key is taken away, like others', async () => {
+    it('is served until its key is deleted, like others', async () => {
       const made = await shop.call('POST', '/key-chain', { id: 'brief', usageType: 'access', usage: 'sign' });
       expect(made.status, made.text).to.equal(201);
       await shop.configure({ id: 'brief', clientIdPrefix: 'x509_san_dns', accessKeyChainId: 'brief' });
@@ -92,7 +92,7 @@ describe('a presentation request', () => {
   describe('by redirect_uri', () => {
     before(() => shop.configure({ id: 'unsigned', clientIdPrefix: 'redirect_uri' }));
 
-    it('stands in the address itself, unsigned, under the address of the answer', async () => {
+    it('is contained in the link, unsigned, with the response address as its client id', async () => {
       const { uri, session, crossDeviceUri } = await offer('unsigned');
       expect(crossDeviceUri).to.equal(uri);
       const { searchParams } = new URL(uri);
@@ -121,12 +121,12 @@ describe('a presentation request', () => {
       expect((await shop.service.call('GET', requestUrl)).status).to.equal(404);
       expect((await shop.session(session))['status']).to.equal('active');
     });
-    it('does not go with fetching by post', () =>
+    it('cannot be combined with fetching by POST', () =>
       refusedConfiguration({ clientIdPrefix: 'redirect_uri', requestUriMethod: 'post' }, 'requestUriMethod'));
   });
 
   describe('starts', () => {
-    it('the wallets of a scheme, or one wallet by its address', async () => {
+    it('wallets of a scheme, or one wallet by its address', async () => {
       await shop.configure({ id: 'haip', invocationUri: 'haip-vp://' });
       expect((await offer('haip')).uri).to.match(/^haip-vp:\/\/\?client_id=x509_hash%3A/);
       await shop.configure({ id: 'link', invocationUri: 'https://wallet.example/start?v=1' });
@@ -163,7 +163,7 @@ describe('a presentation request', () => {
       expect((await offered('swiyu://')).body).to.not.have.property('warnings');
       expect((await offered('ms-word://')).status).to.equal(400);
     });
-    it('a warning where the link is too long for a QR code, and the page says so', async () => {
+    it('a warning if the link is too long for a QR code, also on the page', async () => {
       const claims = Array.from({ length: 40 }, (_, index) => ({ path: [`some_element_${index}`] }));
       const [credential] = QUERY.credentials;
       const query = { credentials: [{ ...credential, claims }] };
@@ -180,7 +180,7 @@ describe('a presentation request', () => {
       const short = await shop.call('POST', '/verifier/config', { id: 'long', dcql_query: query });
       expect(JSON.stringify(short.body.warnings)).to.not.match(/QR code/);
     });
-    it('wallets with the wish that they post when they fetch', async () => {
+    it('wallets with the hint to fetch it by POST', async () => {
       expect((await offer('check')).uri).to.not.include('request_uri_method');
       await shop.configure({ id: 'posting', requestUriMethod: 'post' });
       const { uri } = await offer('posting');
@@ -191,14 +191,14 @@ describe('a presentation request', () => {
     });
   });
 
-  describe('that is fetched by post', () => {
+  describe('that is fetched by POST', () => {
     const fetched = async (wallet_metadata: object, more: object = {}) => {
       const asked = await shop.ask();
       const form = { wallet_metadata: JSON.stringify(wallet_metadata), ...more };
       return { asked, answer: await shop.service.call('POST', asked.url, { form }) };
     };
 
-    it('is for the wallet by its name, and says its nonce', async () => {
+    it('is addressed to the wallet by its name and repeats its nonce', async () => {
       const { asked, answer } = await fetched(
         {
           issuer: 'https://wallet.example',
@@ -220,7 +220,7 @@ describe('a presentation request', () => {
       });
     });
 
-    it('is encrypted to the key that the wallet brings', async () => {
+    it('is encrypted to the key of the wallet', async () => {
       const { publicKey, privateKey } = await generateKeyPair('ECDH-ES', { crv: 'P-256', extractable: true });
       const jwk = { ...(await exportJWK(publicKey)), kid: 'w', use: 'enc', alg: 'ECDH-ES' };
       const { asked, answer } = await fetched({
@@ -234,7 +234,7 @@ describe('a presentation request', () => {
       expect(new TextDecoder().decode(plaintext)).to.equal(asked.text);
     });
 
-    it('is not encrypted for a wallet whose keys are there for something else', async () => {
+    it('is not encrypted for a wallet whose keys have another purpose', async () => {
       const keys = [
         { kty: 'RSA', n: 'AQAB', e: 'AQAB' },
         { kty: 'EC', crv: 'P-384', x: 'AA', y: 'AA' },
@@ -243,14 +243,14 @@ describe('a presentation request', () => {
       expect([answer.status, answer.text]).to.deep.equal([200, asked.text]);
     });
 
-    it('is not encrypted to a key that is for signatures', async () => {
+    it('is not encrypted to a signature key', async () => {
       const { publicKey } = await generateKeyPair('ES256', { extractable: true });
       const keys = [{ ...(await exportJWK(publicKey)), use: 'sig' }];
       const { asked, answer } = await fetched({ jwks: { keys } });
       expect([answer.status, answer.text]).to.deep.equal([200, asked.text]);
     });
 
-    it('is given to a wallet that can do more than is asked', async () => {
+    it('is returned to a wallet that supports more than is requested', async () => {
       const { answer } = await fetched({
         vp_formats_supported: {
           'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256', 'EdDSA'], 'kb-jwt_alg_values': ['ES256'] },
@@ -290,10 +290,10 @@ describe('a presentation request', () => {
           request_object_encryption_alg_values_supported: ['RSA-OAEP'],
         },
       ],
-      ['a name that is none', { issuer: 7 }],
+      ['an invalid name', { issuer: 7 }],
     ];
     for (const [name, metadata] of unable) {
-      it(`is not given to a wallet with ${name}, and stays as it is`, async () => {
+      it(`is not returned to a wallet with ${name} and stays unchanged`, async () => {
         const { uri, session } = await offer('check');
         const url = new URL(uri).searchParams.get('request_uri') ?? '';
         const form = { wallet_metadata: JSON.stringify(metadata) };
@@ -304,7 +304,7 @@ describe('a presentation request', () => {
     }
   });
 
-  it('says what the operator attached, objects and texts', async () => {
+  it('contains the attachments of the operator, objects and texts', async () => {
     const attached = [
       { format: 'statement', data: { purpose: 'age' } },
       { format: 'registration_cert', data: 'eyJhbGciOiJFUzI1NiJ9.e30.AAAA', credential_ids: ['card'] },
@@ -313,7 +313,7 @@ describe('a presentation request', () => {
     expect((await shop.ask('attached')).payload['verifier_info']).to.deep.equal(attached);
   });
 
-  it('keeps the anchor out of its certificates', async () => {
+  it('omits the anchor from its certificates', async () => {
     const { header } = await shop.ask();
     for (const certificate of header['x5c']) {
       const { subject, issuer } = new X509Certificate(Buffer.from(certificate, 'base64'));
@@ -322,7 +322,7 @@ describe('a presentation request', () => {
   });
 });
 
-describe('a presentation configuration that changes while a wallet is asked', () => {
+describe('A presentation configuration that changes while a request is open', () => {
   let shop: Shop;
   let held: Held;
 
@@ -340,7 +340,7 @@ describe('a presentation configuration that changes while a wallet is asked', ()
     ['demands certificate revocation', () => shop.call('PATCH', '/verifier/config/q', { certificateRevocation: 'required' })],
   ];
   for (const [what, change] of changes) {
-    it(`is verified by its former rules when it ${what}`, async () => {
+    it(`is verified by its previous rules when it ${what}`, async () => {
       await shop.configure({ id: 'q' });
       const asked = await shop.ask('q');
       await change();
@@ -360,7 +360,7 @@ describe('a presentation configuration that changes while a wallet is asked', ()
     expect((await shop.session(asked.session))['failure'].message).to.include('untrusted_chain');
   });
 
-  it('is verified by its former rules through the Digital Credentials API', async () => {
+  it('is verified by its previous rules through the Digital Credentials API', async () => {
     await shop.configure({ id: 'page', expectedOrigins: ['https://shop.example'], dcApiRequest: 'unsigned' });
     const made = await shop.call('POST', '/verifier/offer', { response_type: 'dc-api', requestId: 'page' });
     const { data } = made.body.dcApi.requests[0];
@@ -373,7 +373,7 @@ describe('a presentation configuration that changes while a wallet is asked', ()
     expect((await shop.session(made.body.session))['status']).to.equal('completed');
   });
 
-  it('keeps no secret of the policy in the session as it is shown', async () => {
+  it('has no secret of the rules in the session as it is shown', async () => {
     await shop.configure({ id: 'q' });
     const asked = await shop.ask('q');
     expect(await shop.session(asked.session)).to.not.have.property('policy');

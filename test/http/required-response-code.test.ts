@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Store } from '../../application/ports/store.ts';
-import { EndOverdueAnswers } from '../../application/verification/end-overdue-answers.ts';
+import { EndOverdueResponses } from '../../application/verification/end-overdue-responses.ts';
 import { obtain } from '../../bootstrap/wiring/wire.ts';
 import { type Asked, bind, encrypt, type Held, Shop } from '../support/present.ts';
 
 const REDIRECT = 'https://shop.example/done/{sessionId}';
 
-describe('a presentation whose result waits for the response code', () => {
+describe('A presentation whose result waits for the response code', () => {
   let shop: Shop;
   let held: Held;
 
@@ -44,7 +44,7 @@ describe('a presentation whose result waits for the response code', () => {
     }
   };
 
-  it('shows nothing and is not completed until the browser brings the code', async () => {
+  it('returns nothing and is not completed until the browser sends the code', async () => {
     for (const configuration of ['plain', 'long']) {
       const { asked, code } = await answered(configuration);
       const waiting = await shop.call('GET', `/session/${asked.session}`);
@@ -63,7 +63,7 @@ describe('a presentation whose result waits for the response code', () => {
     }
   });
 
-  it('calls the webhook when the code was spent, and completes then', async () => {
+  it('calls the webhook when the code was redeemed, and then completes', async () => {
     const { asked, code } = await answered('hook');
     expect(shop.backend.calls, 'before').to.have.length(0);
     const seen = await bring(asked.session, code);
@@ -74,7 +74,7 @@ describe('a presentation whose result waits for the response code', () => {
     expect(shop.backend.calls[0]?.headers['idempotency-key']).to.equal(seen.body.deliveries[0].id);
   });
 
-  it('fails when the webhook does, and shows no second way to it', async () => {
+  it('fails when the webhook does, and offers no second way', async () => {
     const { asked, code } = await answered('down');
     const seen = await bring(asked.session, code);
     expect([seen.status, seen.body.status, seen.body.failure.code]).to.deep.equal([200, 'failed', 'webhook_failed']);
@@ -82,7 +82,7 @@ describe('a presentation whose result waits for the response code', () => {
     expect(shop.backend.calls).to.have.length(1);
   });
 
-  it('tells the backend of a refused answer at once, without a value', async () => {
+  it('reports a rejected answer to the backend at once, without values', async () => {
     const asked = await shop.ask('hook');
     const text = bind(asked, held, undefined, { aud: 'somebody else' });
     const { state } = asked.payload;
@@ -93,13 +93,13 @@ describe('a presentation whose result waits for the response code', () => {
     expect((await shop.session(asked.session)).failure.code).to.equal('presentation_refused');
   });
 
-  it('takes one answer', async () => {
+  it('accepts one answer', async () => {
     const { asked } = await answered('plain');
     expect((await shop.present(asked, held)).status).to.equal(400);
     expect((await shop.service.call('GET', asked.url)).status).to.equal(410);
   });
 
-  it('fails after five minutes without the code, also when its request would be good for longer', async () => {
+  it('fails after five minutes without the code, even if its request is valid for longer', async () => {
     for (const configuration of ['plain', 'long']) {
       const { asked, code } = await answered(configuration);
       await later(299, async () => {
@@ -114,7 +114,7 @@ describe('a presentation whose result waits for the response code', () => {
     }
   });
 
-  it('needs an address to bring the code to, of the configuration or of the request', async () => {
+  it('needs an address for the code, in the configuration or the request', async () => {
     const json = { response_type: 'uri', requestId: 'nowhere' };
     const refused = await shop.call('POST', '/verifier/offer', json);
     expect(refused.status, refused.text).to.equal(400);
@@ -123,7 +123,7 @@ describe('a presentation whose result waits for the response code', () => {
     expect(given.status, given.text).to.equal(201);
   });
 
-  it('does not wait through the Digital Credentials API, where no browser is sent anywhere', async () => {
+  it('does not wait through the Digital Credentials API, which has no redirect', async () => {
     const expectedOrigins = ['https://shop.example'];
     await shop.configure({
       id: 'page',
@@ -150,14 +150,14 @@ describe('a presentation whose result waits for the response code', () => {
     return async () => [...(await stream.text()).matchAll(/"status":"(\w+)"/g)].map(([, status]) => status);
   };
 
-  it('is told by the event stream when it completes', async () => {
+  it('sends its completion in the event stream', async () => {
     const { asked, code } = await answered('hook');
     const statuses = await told(asked.session);
     await bring(asked.session, code);
     expect(await statuses()).to.deep.equal(['fetched', 'completed']);
   });
 
-  it('is told by the event stream when it fails: by the webhook, or since the code did not come', async () => {
+  it('sends its failure in the event stream: of the webhook or without the code', async () => {
     const down = await answered('down');
     const byWebhook = await told(down.asked.session);
     await bring(down.asked.session, down.code);
@@ -168,7 +168,7 @@ describe('a presentation whose result waits for the response code', () => {
     await later(302, async () => {
       const { container } = shop.service.service;
       const { overdue } = await container.get(Store).maintenance.expireSessions(new Date(), 100);
-      await obtain(container, EndOverdueAnswers).execute(overdue);
+      await obtain(container, EndOverdueResponses).execute(overdue);
       expect((await shop.session(asked.session)).failure.code).to.equal('response_code_missing');
     });
     expect(await byTime()).to.deep.equal(['fetched', 'failed']);

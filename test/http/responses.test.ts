@@ -16,14 +16,14 @@ describe('HEAD', () => {
   });
   after(() => service.close());
 
-  it('is answered where GET only reads what is public', async () => {
+  it('is answered for routes where GET only reads public data', async () => {
     for (const path of ['/', '/health', '/acme/.well-known/jwks.json']) {
       const answer = await service.call('HEAD', path);
       expect([answer.status, answer.text], path).to.deep.equal([200, '']);
     }
   });
 
-  it('never does what GET does', async () => {
+  it('never has the effect of GET', async () => {
     const made = await service.call('POST', '/client', {
       token,
       json: { clientId: 'once', roles: ['issuance:offer'] },
@@ -42,7 +42,7 @@ describe('HEAD', () => {
 
 const PAGE = 'https://wallet.example';
 
-describe('scripts of pages elsewhere', () => {
+describe('scripts of other origins', () => {
   let service: TestService;
 
   before(async () => {
@@ -84,7 +84,7 @@ describe('scripts of pages elsewhere', () => {
   ];
 
   for (const [method, path] of WALLET_ROUTES) {
-    it(`may call ${method} ${path} as wallets do, and read the answer`, async () => {
+    it(`may call ${method} ${path} as wallets do and read the answer`, async () => {
       const asked = await preflight(path, method);
       expect(asked.status).to.equal(204);
       expect(asked.headers.get('access-control-allow-origin')).to.equal('*');
@@ -204,7 +204,7 @@ describe('Compressed answers', () => {
     };
   };
 
-  it('are what is published, by the weights of the reader, and the same once opened', async () => {
+  it('are returned for public data, by the weights of the client, and the same after decompression', async () => {
     for (const path of published) {
       const plain = await inEncoding(path, 'identity');
       expect([plain.status, plain.headers['content-encoding']], path).to.deep.equal([200, undefined]);
@@ -226,7 +226,7 @@ describe('Compressed answers', () => {
     }
   });
 
-  it('say that they depend on who asks, beside what else they depend on', async () => {
+  it('say that they depend on the encoding, besides the other headers', async () => {
     for (const path of published) {
       for (const encoding of ['br', 'identity']) {
         const vary = (await inEncoding(path, encoding)).headers.vary?.split(', ') ?? [];
@@ -237,7 +237,7 @@ describe('Compressed answers', () => {
     }
   });
 
-  it('are told by HEAD as GET sends them', async () => {
+  it('have the same headers for HEAD as for GET', async () => {
     for (const path of published) {
       const got = await inEncoding(path, 'br');
       const head = await send(path, { 'Accept-Encoding': 'br' }, 'HEAD');
@@ -247,7 +247,7 @@ describe('Compressed answers', () => {
     }
   });
 
-  it('have a tag for each encoding, by which each is confirmed', async () => {
+  it('have an ETag for each encoding, which confirms only this encoding', async () => {
     for (const path of published.filter((path) => /status-list|trust-list/.test(path))) {
       const tags = new Map<string, string>();
       for (const encoding of ['br', 'gzip', 'identity']) tags.set(encoding, (await inEncoding(path, encoding)).headers.etag ?? '');
@@ -265,7 +265,7 @@ describe('Compressed answers', () => {
     }
   });
 
-  it('are made of both forms of a status list, and of metadata in each language and signed', async () => {
+  it('exist for both forms of a status list, and for metadata in each language and signed', async () => {
     const [metadata = '', , , , , list = ''] = published;
     for (const [path, headers] of [
       [list, { Accept: CWT }],
@@ -292,7 +292,7 @@ describe('Compressed answers', () => {
     expect(nameIn(await inEncoding(metadata, 'br'))).to.equal('Acme anew');
   });
 
-  it('are nothing small, and nothing that only some may see', async () => {
+  it('are not used for small answers and for answers to authenticated callers', async () => {
     for (const path of ['/acme/.well-known/jwks.json', '/acme/status-lists']) {
       const answer = await inEncoding(path, 'br, gzip');
       expect([answer.status, answer.bytes.length < 1024], path).to.deep.equal([200, true]);

@@ -16,7 +16,7 @@ const NOT_FOUND = 'Wilhelmina Unmistakable';
 type Row = Readonly<Record<string, unknown>>;
 
 for (const kind of servedDatabases()) {
-  describe(`What is left of a session in the tables on ${kind.name}`, () => {
+  describe(`The remaining data of a session in the tables on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
     const worlds = new Map<string, Populated>();
@@ -97,7 +97,7 @@ for (const kind of servedDatabases()) {
       });
     }
 
-    it('no time to the second, and of what was issued the run of indices and its day', async () => {
+    it('is no exact time, and of the credentials only the run of indices and its day', async () => {
       for (const [mode, { ids }] of worlds) {
         for (const id of [ids.issuance, ids.verification]) {
           const rows = await rowsOf(id);
@@ -123,7 +123,7 @@ for (const kind of servedDatabases()) {
       }
     });
 
-    it('never: why a backend had no credential for somebody', async () => {
+    it('is never the reason why a backend had no credential for somebody', async () => {
       for (const left of [untilThen, await everything()]) {
         expect(left.includes((worlds.get('anonymize') as Populated).ids.issuance)).to.equal(true);
         expect(left.includes(NOT_FOUND)).to.equal(false);

@@ -13,7 +13,7 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 
 const DEFAULTS = { ttlSeconds: 86_400 };
 
-describe('Sessions that their tenant keeps no longer', () => {
+describe('Sessions past the retention of their tenant', () => {
   let service: TestService;
   let world: Populated;
   let lateOffer: string;
@@ -34,7 +34,7 @@ describe('Sessions that their tenant keeps no longer', () => {
     service.service.container.get(Store).maintenance.cleanUpSessions(new Date(Date.now() + afterSeconds * 1000), 100, DEFAULTS);
   const revoke = (status: number) => call('POST', '/session/revoke', { sessionId: world.ids.issuance, status });
 
-  it('lose what was asked and what came of it, and can be looked at all the same', async () => {
+  it('lose the request and its result, and can still be read', async () => {
     const config = { ttlSeconds: 60, cleanupMode: 'anonymize' };
     expect((await call('PUT', '/session-config', config)).status).to.equal(200);
     const { session: late, uri } = (await call('POST', '/issuer/offer', offerBody(world.ids.credential))).body;
@@ -56,7 +56,7 @@ describe('Sessions that their tenant keeps no longer', () => {
     expect([events.status, events.text.includes('"completed"')], events.text).to.deep.equal([200, true]);
   });
 
-  it('answer wallets like sessions that are over', async () => {
+  it('answer wallets like ended sessions', async () => {
     const { requestId, accessToken } = world.artefacts;
     const clock = sinon.useFakeTimers({ now: Date.now() + 302_000, toFake: ['Date'] });
     try {
@@ -76,7 +76,7 @@ describe('Sessions that their tenant keeps no longer', () => {
     }
   });
 
-  it('leave credentials that can be revoked, as long as the session is kept and after it', async () => {
+  it('leave credentials that can be revoked, during the retention of the session and after it', async () => {
     expect((await revoke(1)).status).to.equal(201);
     expect((await call('PUT', '/session-config', { cleanupMode: 'full' })).status).to.equal(200);
     expect((await cleanUp(301)).removed).to.be.greaterThan(2);
@@ -87,7 +87,7 @@ describe('Sessions that their tenant keeps no longer', () => {
     expect(left).to.not.include(world.ids.issuance).and.not.include(world.ids.verification);
   });
 
-  it('that are removed end with what they may renew, when somebody deletes them', async () => {
+  it('that are removed end with their refresh tokens when they are deleted', async () => {
     const { token, ids, wallet } = await populate(service, 'ending');
     const own = (method: string, path: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
     const stranger = await addClient({ service, token }, 'stranger', {
@@ -111,7 +111,7 @@ describe('Sessions that their tenant keeps no longer', () => {
     expect((await own('DELETE', path)).status).to.equal(404);
   });
 
-  it('lose what a delivery that failed has to tell', async () => {
+  it('lose the data of a failed delivery', async () => {
     const { token, ids, wallet } = await populate(service, 'telling');
     const own = (method: string, path: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
     const notifyWebhook = { url: 'http://127.0.0.1:9/nobody-listens' };
@@ -141,7 +141,7 @@ describe('Sessions that their tenant keeps no longer', () => {
     expect((await own('POST', `${path}/deliveries/${delivery.id}/retry`)).status).to.be.oneOf([404, 410]);
   });
 
-  it('stay whole while a wallet may come back for a deferred credential', async () => {
+  it('are kept while a wallet may return for a deferred credential', async () => {
     const { ids, token } = await populate(service, 'waiting');
     const json = { ttlSeconds: 60 };
     expect((await service.call('PUT', '/session-config', { token, json })).status).to.equal(200);
@@ -154,11 +154,11 @@ describe('Sessions that their tenant keeps no longer', () => {
   });
 });
 
-describe('what sessions leave in the database', () => {
+describe('The data of sessions in the database', () => {
   let database: TestDatabase | undefined;
   after(() => database?.drop());
 
-  it('names nobody: claims, keys and codes are sealed', async () => {
+  it('contain no readable personal data: claims, keys and codes are sealed', async () => {
     database = await databases()[0]?.open();
     if (database === undefined) throw new Error('SQLite is always there');
     const { url } = database;

@@ -46,7 +46,7 @@ describe('A client that is restricted to some configurations', () => {
   const expectRefusal = (answer: Answer, status: number, code: string, message: string) =>
     expect([answer.status, answer.body?.code], `${message}: ${answer.text}`).to.deep.equal([status, code]);
 
-  it('cannot offer or ask for others', async () => {
+  it('cannot create offers or requests for others', async () => {
     const { credential, presentation } = world.ids;
     const question = { response_type: 'uri', requestId: presentation };
     expectRefusal(await call('POST', '/verifier/offer', question), 403, 'forbidden', 'question');
@@ -83,7 +83,7 @@ describe('A client that is restricted to some configurations', () => {
     expectRefusal(await call('POST', '/session/revoke', revocation), 404, 'not_found', 'revocation');
   });
 
-  it('cannot have others asked for before an issuance, and is not told which there are', async () => {
+  it('cannot require others before an issuance, and does not learn which exist', async () => {
     const asking = (presentationConfigId: string) => ({
       iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId }],
     });
@@ -106,7 +106,7 @@ describe('A client that is restricted to some configurations', () => {
     expect((await change(asking(hidden))).status).to.equal(400);
   });
 
-  it('is not told the names of others by conflicts with them', async () => {
+  it('does not learn the ids of others from conflicts with them', async () => {
     const { credential } = world.ids;
     const scope = (id: string) => ({ config: { ...credentialBody(id, 'signing').config, scope: 'taken' } });
     const whole = (path: string, json: object) => service.call('PATCH', path, { token: world.token, json });
@@ -124,7 +124,7 @@ describe('A client that is restricted to some configurations', () => {
     expect((await whole(`/issuer/credentials/${credential}`, { iaeActions: null })).status).to.equal(200);
   });
 
-  it('sees its own alone in lists', async () => {
+  it('sees only its own in lists', async () => {
     const ids = async (path: string) => (await call('GET', path)).body.map((entry: { id: string }) => entry.id) as string[];
     expect(await ids('/issuer/credentials')).to.deep.equal(['mine']);
     expect(await ids('/verifier/config')).to.deep.equal(['my-question']);
@@ -170,7 +170,7 @@ describe('A client that is restricted to some configurations', () => {
     expect((await service.call('GET', '/status-lists', { token: world.token })).text).to.include(hidden.id);
   });
 
-  it('cannot free itself or make a client that is freer', async () => {
+  it('cannot remove its restriction or create a client without it', async () => {
     const roles = ['issuance:offer'];
     for (const allowed of [null, [], ['mine', world.ids.credential]]) {
       const wider = { roles, allowedIssuanceConfigs: allowed, allowedPresentationConfigs: ['my-question'] };
@@ -187,7 +187,7 @@ describe('A client that is restricted to some configurations', () => {
 const SINGLE =
   /^\w+ \/(client|tenant|issuer\/(credentials|offer|deferred)|verifier|session|credentials|registrar\/registration-certificate)(\/|$)/;
 
-describe('What all configurations rest on', () => {
+describe('Objects that all configurations depend on', () => {
   let service: TestService;
   let world: Populated;
   let routes: readonly Route[];
@@ -209,7 +209,7 @@ describe('What all configurations rest on', () => {
     ['issuance', { allowedIssuanceConfigs: ['mine'] }],
     ['presentation', { allowedPresentationConfigs: ['my-question'] }],
   ] as const) {
-    it(`is read, but not written, by clients that are restricted to some ${kind} configurations`, async () => {
+    it(`are read, but not written, by clients that are restricted to some ${kind} configurations`, async () => {
       const token = await addClient(world, `only-some-${kind}`, { roles: TENANT_ROLES, ...restriction });
       const common = routes.filter((route) => !SINGLE.test(nameOf(route)));
       const writes = common.filter(({ method }) => method !== 'get');
@@ -228,7 +228,7 @@ describe('What all configurations rest on', () => {
     });
   }
 
-  it('is written by clients whose lists are empty, which means all', async () => {
+  it('are written by clients with empty lists, which mean all', async () => {
     const all = { allowedIssuanceConfigs: [], allowedPresentationConfigs: [] };
     const token = await addClient(world, 'all', { roles: TENANT_ROLES, ...all });
     expect((await service.call('DELETE', '/cache', { token })).status).to.equal(204);
@@ -251,7 +251,7 @@ describe('Changed rights', () => {
     expect(answer.status, answer.text).to.equal(200);
   };
 
-  it('end the rights of a token that is out: a role that is taken away', async () => {
+  it('invalidate rights of an issued token: a role that is removed', async () => {
     const token = await addClient(world, 'demoted', { roles: ['issuance:manage', 'clients:manage'] });
     expect(await get('/client', token)).to.equal(200);
     await change('demoted', { roles: ['issuance:manage'] });
@@ -261,7 +261,7 @@ describe('Changed rights', () => {
     expect(await get('/client', token), 'and given back').to.equal(200);
   });
 
-  it('hold for a token that is out: a restriction', async () => {
+  it('apply to an issued token: a restriction', async () => {
     const token = await addClient(world, 'narrowed', { roles: ['issuance:manage'] });
     const path = `/issuer/credentials/${world.ids.credential}`;
     expect(await get(path, token)).to.equal(200);
@@ -276,7 +276,7 @@ describe('Changed rights', () => {
     expect(await get('/client', token)).to.equal(401);
   });
 
-  it('end while the tenant is suspended, and for good when it is deleted', async () => {
+  it('are suspended with the tenant and end with its deletion', async () => {
     const { token } = await populate(service, 'short-lived');
     const root = await service.rootToken();
     const set = (status: string) => service.call('PATCH', '/tenant/short-lived', { token: root, json: { status } });
@@ -294,7 +294,7 @@ describe('Changed rights', () => {
     expect(await get('/client', token)).to.equal(401);
   });
 
-  it('do not come back with a client that is made anew under the same name', async () => {
+  it('do not return with a new client of the same name', async () => {
     const token = await addClient(world, 'phoenix', { roles: ['clients:manage'] });
     expect((await service.call('DELETE', '/client/phoenix', { token: world.token })).status).to.equal(200);
     await addClient(world, 'phoenix', { roles: ['clients:manage'] });
@@ -316,7 +316,7 @@ describe('A client that administers clients', () => {
   });
   after(() => service.close());
 
-  it('cannot take over a client that may do more than itself', async () => {
+  it('cannot take over a client with more roles than its own', async () => {
     const token = await addClient(world, 'keeper', { roles: ['clients:manage'] });
     const json = { clientId: 'strong', roles: ['issuance:manage'] };
     expect((await service.call('POST', '/client', { token: world.token, json })).status).to.equal(201);
@@ -331,7 +331,7 @@ describe('A client that administers clients', () => {
     expect(picked.status, 'and the secret still waits for whoever may have it').to.equal(200);
   });
 
-  it('cannot take over a client with wider configurations than its own', async () => {
+  it('cannot take over a client with wider restrictions than its own', async () => {
     const restricted = { roles: ['clients:manage', 'issuance:offer'], allowedIssuanceConfigs: ['badge'] };
     const token = await addClient(world, 'narrow', restricted);
     const json = { clientId: 'wide', roles: ['issuance:offer'] };
@@ -340,7 +340,7 @@ describe('A client that administers clients', () => {
   });
 });
 
-describe('What one client gives another', () => {
+describe('The rights that a client may grant', () => {
   let service: TestService;
   let world: { service: TestService; token: string };
   let restricted: string;
@@ -363,7 +363,7 @@ describe('What one client gives another', () => {
   const expectRefusal = (answer: Answer) => expect([answer.status, answer.body.code], answer.text).to.deep.equal([403, 'forbidden']);
   const expectDone = (answer: Answer) => expect(answer.status, answer.text).to.equal(200);
 
-  it('is no role for configurations beyond its own', async () => {
+  it('include no role for configurations beyond its own', async () => {
     await addClient(world, 'wide', { roles: ['clients:manage'] });
     const roles = ['clients:manage', 'issuance:offer'];
     expectRefusal(await patch(restricted, 'wide', { roles }));
@@ -376,7 +376,7 @@ describe('What one client gives another', () => {
     expectDone(await patch(restricted, 'narrow', { roles, ...lists }));
   });
 
-  it('is nothing for a client with roles that it lacks, and it takes nothing away', async () => {
+  it('exclude clients with roles that it lacks, and it cannot revoke those', async () => {
     const [both, lists] = [['issuance:offer', 'issuance:manage'], { allowedIssuanceConfigs: ['a', 'b'] }];
     await addClient(world, 'issuer', { roles: both, ...lists });
     for (const wider of [null, [], ['a', 'b', 'c']])
@@ -390,7 +390,7 @@ describe('What one client gives another', () => {
     expectDone(await service.call('DELETE', '/client/issuer', { token: world.token }));
   });
 
-  it('is no name of an administrator of another tenant', async () => {
+  it('exclude the name of an administrator of another tenant', async () => {
     const add = (clientId: string) =>
       service.call('POST', '/client', { token: world.token, json: { clientId, roles: ['issuance:offer'] } });
     const taken = await add('future-admin');

@@ -12,7 +12,7 @@ import { RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
-describe('the service itself', () => {
+describe('The service itself', () => {
   let service: TestService;
 
   before(async () => {
@@ -31,13 +31,13 @@ describe('the service itself', () => {
     });
   });
 
-  it('knows the version of package.json and the commit of the clone', () => {
+  it('reports the version of package.json and the commit of the clone', () => {
     const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     expect(currentRelease().version).to.equal(version);
     expect(currentRelease().commit ?? '0'.repeat(40)).to.match(/^[0-9a-f]{40}$/);
   });
 
-  it('is healthy, and says so to everybody', async () => {
+  it('reports its health to everyone', async () => {
     const { status, body } = await service.call('GET', '/health');
     const up = {
       database: { status: 'up' },
@@ -50,7 +50,7 @@ describe('the service itself', () => {
   });
 
   for (const { name, open } of servedDatabases()) {
-    it(`says what is down, in the same shape, when ${name} is gone, and does not end with it`, async function () {
+    it(`reports failed parts in the same format when ${name} is unavailable, and keeps running`, async function () {
       const database = await open();
       if (database === undefined) return this.skip();
       const other = await startTestService({ DATABASE_URL: database.url });
@@ -87,10 +87,10 @@ describe('the service itself', () => {
     });
   }
 
-  describe('every answer', () => {
+  describe('Every answer', () => {
     const root = () => service.rootToken();
 
-    it('has an id of its own, and that of the caller beside it', async () => {
+    it('has an id of its own, and that of the caller as well', async () => {
       const ask = async (id: string) => {
         const { headers } = await service.call('GET', '/', { headers: { 'X-Request-Id': id } });
         return { own: headers.get('x-request-id'), caller: headers.get('x-caller-request-id') };
@@ -104,7 +104,7 @@ describe('the service itself', () => {
       expect(problem.body.requestId).to.equal(problem.headers.get('x-request-id')).and.not.equal('mine');
     });
 
-    it('carries headers that keep browsers safe, and no name of the software', async () => {
+    it('has headers that protect browsers, and no name of the software', async () => {
       for (const path of ['/', '/health', '/nowhere', '/tenant', '/docs', '/acme/nonce']) {
         const { headers } = await service.call('GET', path);
         expect(headers.get('x-content-type-options'), path).to.equal('nosniff');
@@ -116,7 +116,7 @@ describe('the service itself', () => {
       }
     });
 
-    it('that fails is problem+json', async () => {
+    it('with an error is problem+json', async () => {
       const cases: [string, string, object, number, string][] = [
         ['GET', '/nowhere', {}, 404, 'not_found'],
         ['GET', '/tenant/x/y/z', {}, 404, 'not_found'],
@@ -140,7 +140,7 @@ describe('the service itself', () => {
       }
     });
 
-    it('to a body that cannot be read tells why', async () => {
+    it('to an unreadable body contains the reason', async () => {
       const token = await root();
       const detail = async (options: object) => (await service.call('POST', '/tenant', { token, ...options })).body.detail;
       const headers = { 'Content-Type': 'application/json' };
@@ -157,7 +157,7 @@ describe('the service itself', () => {
       expect(wanted.body.error_description).to.include('application/json or application/x-www-form-urlencoded');
     });
 
-    it('to another method of a fixed address is not that of a thing of this name', async () => {
+    it('to another method of a fixed address is not that of a resource of this name', async () => {
       const token = await service.rootToken();
       for (const [method, path, allow] of [
         ['GET', '/key-chain/import', 'POST'],
@@ -169,7 +169,7 @@ describe('the service itself', () => {
       }
     });
 
-    it('to an address with a slash at its end is that it is unknown', async () => {
+    it('to an address with a trailing slash is 404', async () => {
       const token = await service.rootToken();
       for (const path of ['/tenant/', '/session/', '/client/', '/health/', '/oauth2/token/', '/acme/nonce/']) {
         for (const method of ['GET', 'POST']) {
@@ -178,7 +178,7 @@ describe('the service itself', () => {
       }
     });
 
-    it('to a method that an address does not know names those that it knows', async () => {
+    it('to an unsupported method of an address names the supported ones', async () => {
       const allow = async (method: string, path: string) => {
         const { status, headers } = await service.call(method, path);
         return [status, headers.get('allow')?.split(', ').sort().join(' ')];
@@ -192,7 +192,7 @@ describe('the service itself', () => {
     });
   });
 
-  it('finishes what it has begun before it stops, takes nothing new, and does not wait for the idle', async () => {
+  it('finishes open requests before it stops, accepts no new ones and does not wait for idle connections', async () => {
     const backend = await Backend.start();
     const other = await startTestService();
     const { token } = await createTenant(other, 'acme');
@@ -237,14 +237,14 @@ describe('the service itself', () => {
     [{}, 65],
     [{ KEEP_ALIVE_SECONDS: '620' }, 620],
   ] as const)
-    it(`announces that idle connections stay open for ${timeout} seconds with ${JSON.stringify(environment)}`, async () => {
+    it(`announces ${timeout} seconds for idle connections with ${JSON.stringify(environment)}`, async () => {
       const other = await startTestService(environment);
       const { headers } = await other.call('GET', '/health/live');
       expect(headers.get('keep-alive')).to.equal(`timeout=${timeout}`);
       await other.close();
     });
 
-  describe('behind a path', () => {
+  describe('behind a path prefix', () => {
     let behind: TestService;
     let token: string;
 
@@ -258,7 +258,7 @@ describe('the service itself', () => {
     });
     after(() => behind.close());
 
-    it('publishes its addresses with the path, and serves them there', async () => {
+    it('publishes its addresses with the prefix and serves them there', async () => {
       const { body } = await behind.call('GET', '/');
       expect(body.documentation).to.equal(`${behind.address}/docs`);
       expect((await behind.call('GET', '/openapi.json')).body.servers[0].url).to.equal(behind.address);
@@ -275,7 +275,7 @@ describe('the service itself', () => {
       }
     });
 
-    it('is found there by a wallet, from the link alone', async () => {
+    it('is found there by a wallet with only the link', async () => {
       const post = (path: string, json: object) => behind.call('POST', path, { token, json });
       await post('/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
       await post('/issuer/credentials', {
@@ -297,7 +297,7 @@ describe('the service itself', () => {
       expect((await behind.call('GET', status.status_list.uri)).status).to.equal(200);
     });
 
-    it('speaks the same errors there', async () => {
+    it('returns the same errors there', async () => {
       const long = await behind.call('POST', '/acme/token', { form: { grant_type: 'x'.repeat(70_000) } });
       expect([long.status, long.body.error], long.text).to.deep.equal([413, 'invalid_request']);
       const wrong = await behind.call('GET', '/acme/token');
@@ -309,7 +309,7 @@ describe('the service itself', () => {
 
 const CANARY = 'Canary-of-the-settings-0123456789-abcdef';
 
-describe('the settings of a running service', () => {
+describe('The settings of a running service', () => {
   let service: TestService;
   let root: string;
 
@@ -327,7 +327,7 @@ describe('the settings of a running service', () => {
   const list = (query = '', token = root) => service.call('GET', `/settings${query}`, { token });
   const one = async (name: string) => (await list('?limit=500')).body.find((setting: { name: string }) => setting.name === name);
 
-  it('are told with where they come from, and without secrets', async () => {
+  it('are returned with their source and without secrets', async () => {
     const { status, text } = await list();
     expect(status).to.equal(200);
     expect(text).not.to.include(CANARY).and.not.include(ROOT.secret);
@@ -339,18 +339,18 @@ describe('the settings of a running service', () => {
     expect(await one('OIDC_CLIENT_SECRET')).to.include({ value: null, isSet: false, isSecret: true });
   });
 
-  it('are not found by what a secret is', async () => {
+  it('cannot be searched by the value of a secret', async () => {
     expect((await list(`?q=${encodeURIComponent(CANARY)}`)).body).to.deep.equal([]);
     expect((await list('?q=master_SECRET&source=environment')).body.map(({ name }: { name: string }) => name)).to.include('MASTER_SECRET');
   });
 
-  it('are nothing to clients of tenants, whatever their roles', async () => {
+  it('are unavailable to clients of tenants, regardless of their roles', async () => {
     const { token } = await createTenant(service, 'acme');
     expect((await list('', token)).status).to.equal(403);
   });
 
   for (const query of ['?source=registry', '?q=', `?q=${'x'.repeat(201)}`])
-    it(`are not asked for by ${query.slice(0, 20)}`, async () => {
+    it(`are rejected with the query ${query.slice(0, 20)}`, async () => {
       expect((await list(query)).status).to.equal(400);
     });
 });

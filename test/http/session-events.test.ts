@@ -17,7 +17,7 @@ function resigned(claims: object): string {
   return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`;
 }
 
-describe('the event stream of a session', () => {
+describe('The event stream of a session', () => {
   let shop: Shop;
   const streams: EventStream[] = [];
 
@@ -52,7 +52,7 @@ describe('the event stream of a session', () => {
     return (await shop.call('POST', '/issuer/offer', json, shop.acme.token)).body;
   };
 
-  it('is a stream of events that nothing may keep, with the published data', async () => {
+  it('is an uncacheable stream of events with the published data', async () => {
     const { session } = await offer();
     const stream = await follow(session, shop.acme.token);
     expect(stream.headers.get('content-type')).to.equal('text/event-stream');
@@ -64,7 +64,7 @@ describe('the event stream of a session', () => {
     expect(message?.id).to.equal('1');
   });
 
-  it('tells every change of an issuance at once, and ends with it', async () => {
+  it('sends every change of an issuance at once and ends with it', async () => {
     const { uri, session } = await offer();
     const stream = await follow(session, shop.acme.token);
     expect((await stream.next())?.data.status).to.equal('active');
@@ -76,7 +76,7 @@ describe('the event stream of a session', () => {
     expect(messages.map(({ data }) => data.status)).to.deep.equal(['completed']);
   });
 
-  it('tells every change of a verification to all who listen, and ends with it', async () => {
+  it('sends every change of a verification to all listeners and ends with it', async () => {
     const held = await shop.issue();
     const made = await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'check' });
     const { session } = made.body;
@@ -90,7 +90,7 @@ describe('the event stream of a session', () => {
     for (const stream of listeners) expect((await rest(stream)).map(({ data }) => data.status)).to.deep.equal(['completed']);
   });
 
-  it('tells failures, and tells a finished session once and ends', async () => {
+  it('sends failures, and sends an ended session once and closes', async () => {
     const asked = await shop.ask();
     const stream = await follow(asked.session, shop.token);
     expect((await stream.next())?.data.status).to.equal('fetched');
@@ -128,7 +128,7 @@ describe('the event stream of a session', () => {
     return (await shop.service.call('POST', path, { token: root.body.access_token })).body.secret;
   };
 
-  it('ends with the secret that its token was had with', async () => {
+  it('ends with the client secret that its token was issued for', async () => {
     const secret = 'a-secret-of-the-listener';
     const json = { clientId: 'listener', roles: ['issuance:offer'], secret };
     expect((await shop.call('POST', '/client', json, shop.acme.token)).status).to.equal(201);
@@ -154,7 +154,7 @@ describe('the event stream of a session', () => {
     expect(await stream.next()).to.equal(undefined);
   });
 
-  it('ends with the access token, and goes on with a new one', async () => {
+  it('ends with the access token and continues with a new one', async () => {
     const { uri, session } = await offer();
     const claims = JSON.parse(Buffer.from(shop.acme.token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>;
     const issued = Math.floor(Date.now() / 1000);
@@ -170,7 +170,7 @@ describe('the event stream of a session', () => {
     expect((await again.next())?.data.status).to.equal('fetched');
   });
 
-  it('replays what a listener missed', async () => {
+  it('replays missed events', async () => {
     const held = await shop.issue();
     const asked = await shop.ask();
     // A wallet that is quicker than the note of its fetch goes straight to the end.
@@ -194,7 +194,7 @@ describe('the event stream of a session', () => {
     for (const invented of ['999', 'x', '-1']) expect(await told(invented)).to.have.length(1);
   });
 
-  it('takes the token in the query or in the header, and nothing else', async () => {
+  it('accepts the token in the query or in the header, and nothing else', async () => {
     const { session } = await offer();
     const { token } = shop.acme;
     const inHeader = await openStream(address(session), { Authorization: `Bearer ${token}` });
@@ -212,7 +212,7 @@ describe('the event stream of a session', () => {
     expect(elsewhere.status, 'only the stream takes it there').to.equal(401);
   });
 
-  it('is not found for an unknown session and one of another tenant, alike', async () => {
+  it('answers 404 for an unknown session and one of another tenant alike', async () => {
     const { session } = await offer();
     const answers = [
       await shop.service.call('GET', address('unknown', shop.token)),
@@ -236,7 +236,7 @@ describe('the event stream of a session', () => {
   });
 });
 
-describe('a session that its caller steers', () => {
+describe('A session of a client', () => {
   let shop: Shop;
   let held: Held;
 
@@ -263,14 +263,14 @@ describe('a session that its caller steers', () => {
     return made.body;
   };
 
-  describe('and looks for', () => {
+  describe('in a search', () => {
     const found = async (q: string, token = shop.acme.token, more = '') => {
       const answer = await shop.call('GET', `/session?q=${encodeURIComponent(q)}${more}`, undefined, token);
       expect(answer.status, answer.text).to.equal(200);
       return answer.body.map(({ id }: { id: string }) => id);
     };
 
-    it('is found by its reference, which others may share, page by page', async () => {
+    it('is found by its reference, which other sessions may share, page by page', async () => {
       const ids: string[] = [];
       for (let i = 0; i < 3; i++) ids.push((await offer({ reference: 'order 17/ä' })).session);
       await offer({ reference: 'order 18' });
@@ -285,7 +285,7 @@ describe('a session that its caller steers', () => {
       expect(await found('order 17/ä', shop.token), 'in another tenant').to.deep.equal([]);
     });
 
-    it('is found by its id, its link, what the link leads to, and its code, spent or not', async () => {
+    it('is found by its id, its link, the target of the link and its code, redeemed or not', async () => {
       const { uri, session } = await offer();
       const address = new URL(uri).searchParams.get('credential_offer_uri') ?? '';
       const wallet = new RawWallet(shop.service, 'acme');
@@ -309,7 +309,7 @@ describe('a session that its caller steers', () => {
       expect(await found(nonce), 'in another tenant').to.deep.equal([]);
     });
 
-    it('is not shown to whom it is hidden, nor looked for by what is too long or empty', async () => {
+    it('is not found by restricted clients, and too long or empty searches are rejected', async () => {
       const { session } = await offer({ reference: 'hidden' });
       const secret = 'a-secret-of-this-very-client';
       await asAcme('POST', '/client', { clientId: 'verifier', secret, roles: ['presentation:request'] });
@@ -332,7 +332,7 @@ describe('a session that its caller steers', () => {
     });
   });
 
-  describe('is cancelled', () => {
+  describe('can be cancelled', () => {
     const cancel = (id: string, token = shop.acme.token) => shop.call('POST', `/session/${id}/cancel`, undefined, token);
 
     it('before its code is redeemed, and the wallet gets nothing', async () => {
@@ -352,7 +352,7 @@ describe('a session that its caller steers', () => {
       expect([again.status, again.body.code]).to.deep.equal([409, 'conflict']);
     });
 
-    it('after its code was redeemed, and the token brings nothing', async () => {
+    it('after its code was redeemed, and the token is useless', async () => {
       const { uri, session } = await offer();
       const wallet = new RawWallet(shop.service, 'acme');
       const token = await wallet.accessToken(uri);
@@ -362,7 +362,7 @@ describe('a session that its caller steers', () => {
       expect(refused.body.error).to.be.oneOf(['credential_request_denied', 'invalid_token']);
     });
 
-    it('before it is answered, and the wallet is refused', async () => {
+    it('before it is answered, and the wallet is rejected', async () => {
       const asked = await shop.ask();
       expect((await cancel(asked.session, shop.token)).body.failure.code).to.equal('cancelled');
       const answer = await shop.present(asked, held);
@@ -371,7 +371,7 @@ describe('a session that its caller steers', () => {
       expect(fetched.status).to.be.oneOf([400, 404, 410]);
     });
 
-    it('not once it has ended, is unknown, or belongs to somebody else', async () => {
+    it('not after it ended, and not if it is unknown or belongs to another tenant', async () => {
       const asked = await shop.ask();
       expect((await shop.present(asked, held)).status).to.equal(200);
       expect((await cancel(asked.session, shop.token)).status).to.equal(409);
@@ -380,7 +380,7 @@ describe('a session that its caller steers', () => {
       expect((await cancel(asked.session)).status).to.equal(404);
     });
 
-    it('not while its backend is told', async () => {
+    it('not during a call to its backend', async () => {
       let told: (() => void) | undefined;
       const asking = new Promise<void>((resolve) => {
         shop.backend.on('/told', (response) => {
@@ -398,7 +398,7 @@ describe('a session that its caller steers', () => {
     });
   });
 
-  describe('has a delivery made again', () => {
+  describe('can have a delivery repeated', () => {
     const retry = (session: string, delivery: string, token = shop.token) =>
       shop.call('POST', `/session/${session}/deliveries/${delivery}/retry`, undefined, token);
     const failing = async (): Promise<{ asked: Asked; id: string }> => {
@@ -409,7 +409,7 @@ describe('a session that its caller steers', () => {
       return { asked, id: deliveries[0].id };
     };
 
-    it('with the same id and body, and its backend has what it missed', async () => {
+    it('with the same id and body, and its backend gets what it missed', async () => {
       const { asked, id } = await failing();
       shop.backend.on('/told', (response) => response.end('OK'));
       const answer = await retry(asked.session, id);
@@ -428,7 +428,7 @@ describe('a session that its caller steers', () => {
       expect(shop.backend.calls).to.have.length(2);
     });
 
-    it('once, however many ask at the same time', async () => {
+    it('once for concurrent requests', async () => {
       const { asked, id } = await failing();
       shop.backend.on('/told', { json: {} });
       shop.backend.forget();
@@ -437,7 +437,7 @@ describe('a session that its caller steers', () => {
       expect(shop.backend.calls).to.have.length(1);
     });
 
-    it('also when it fails once more, and when it told of a refusal', async () => {
+    it('also if it fails again, and if it reported a rejection', async () => {
       const { asked, id } = await failing();
       const failed = await retry(asked.session, id);
       expect([failed.status, failed.body.result], failed.text).to.deep.equal([200, 'failed']);
@@ -472,7 +472,7 @@ describe('a session that its caller steers', () => {
       expect(second?.body).to.deep.equal(first?.body);
     });
 
-    it('not when it is unknown, or another tenant asks', async () => {
+    it('not if it is unknown or belongs to another tenant', async () => {
       const { asked, id } = await failing();
       expect((await retry(asked.session, 'nothing')).status).to.equal(404);
       expect((await retry(asked.session, id, shop.acme.token)).status).to.equal(404);

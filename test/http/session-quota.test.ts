@@ -119,7 +119,7 @@ for (const kind of servedDatabases()) {
       }
     };
 
-    it('refuses the offer that exceeds it with 409 and stores nothing of it', async () => {
+    it('rejects the offer that exceeds it with 409 and stores nothing of it', async () => {
       const offers = await fill();
       expect(offers).to.have.length.within(5, 7);
       const before = await stored();
@@ -128,7 +128,7 @@ for (const kind of servedDatabases()) {
       expect(await stored()).to.equal(before);
     });
 
-    it('refuses presentation requests for links and for the Digital Credentials API', async () => {
+    it('rejects presentation requests for links and for the Digital Credentials API', async () => {
       const free = await occupy(service, TENANT);
       const before = await stored();
       expectRefused(await request());
@@ -138,7 +138,7 @@ for (const kind of servedDatabases()) {
       expect((await request()).status).to.equal(201);
     });
 
-    it('counts the answer that is kept under an Idempotency-Key, and repeats it when the quota is reached', async () => {
+    it('counts the answer stored under an Idempotency-Key, and repeats it when the quota is reached', async () => {
       const keyed = (key: string) =>
         service.call('POST', '/issuer/offer', {
           ...{ token, json: offerBody(10) },
@@ -157,13 +157,13 @@ for (const kind of servedDatabases()) {
       expect((await keyed('two')).status).to.equal(201);
     });
 
-    it('holds for each tenant alone', async () => {
+    it('applies to each tenant separately', async () => {
       const other = await setUp('other');
       await fill();
       expect((await offer({}, other)).status).to.equal(201);
     });
 
-    it('counts a session no more once it was cancelled, removed or completed', async () => {
+    it('does not count a session after it was cancelled, removed or completed', async () => {
       const [cancelled, removed, completed] = await fill();
       const ends = [
         () => call('POST', `/session/${cancelled?.session}/cancel`),
@@ -222,7 +222,7 @@ for (const kind of servedDatabases()) {
       expect(await storedRequests()).to.equal(0);
     });
 
-    it('erases the large request of an offer whose transaction code was wrong five times', async () => {
+    it('erases the large request of an offer after five wrong transaction codes', async () => {
       const { uri, session } = (await offer({ tx_code: '1234' })).body;
       const wallet = new RawWallet(service, TENANT);
       const code = await wallet.code(uri);
@@ -231,7 +231,7 @@ for (const kind of servedDatabases()) {
       expect(await storedRequests()).to.equal(0);
     });
 
-    it('keeps the request of a failed presentation until its webhook has got the result', async () => {
+    it('keeps the request of a failed presentation until its webhook has received the result', async () => {
       const backend = await Backend.start();
       try {
         backend.on('/result', (response) => response.writeHead(500).end());
@@ -266,7 +266,7 @@ for (const kind of servedDatabases()) {
       expect(await storedRequests()).to.be.greaterThan(130_000);
     });
 
-    it('goes on counting a large answer that is kept under an Idempotency-Key after its session was cancelled', async () => {
+    it('still counts a large answer stored under an Idempotency-Key after its session was cancelled', async () => {
       const before = sessionBytesOf(service).usedBy(TENANT as TenantId);
       const answer = await service.call('POST', '/verifier/offer', {
         token,
@@ -283,7 +283,7 @@ for (const kind of servedDatabases()) {
       expect(sessionBytesOf(service).usedBy(TENANT as TenantId) - before).to.be.greaterThan(Number(kept?.['n']) - 16_384);
     });
 
-    it('counts a session no more once it has expired', async () => {
+    it('does not count a session after it has expired', async () => {
       await fill({ expiresIn: 300 });
       const clock = sinon.useFakeTimers({ now: Date.now() + 299_000, toFake: ['Date'] });
       expectRefused(await offer());
@@ -291,7 +291,7 @@ for (const kind of servedDatabases()) {
       expect((await offer()).status).to.equal(201);
     });
 
-    it('is not exceeded by offers that race', async () => {
+    it('is not exceeded by concurrent offers', async () => {
       const answers = await Promise.all(Array.from({ length: 24 }, () => offer()));
       const made = answers.filter(({ status }) => status === 201);
       expect(made).to.have.length.within(5, 7);
@@ -299,7 +299,7 @@ for (const kind of servedDatabases()) {
       expect(sessionBytesOf(service).usedBy(TENANT as TenantId)).to.be.at.most(QUOTA);
     });
 
-    it('goes on counting after a restart', async () => {
+    it('still counts after a restart', async () => {
       const [first] = await fill();
       await restart();
       expectRefused(await offer());
@@ -333,7 +333,7 @@ for (const kind of servedDatabases()) {
       return Number(row?.['n']);
     };
 
-    it('frees the bytes of large sessions that the process cancels or removes just after it has started', async () => {
+    it('subtracts the bytes of large sessions that the process cancels or removes just after its start', async () => {
       const sessions = [(await offer()).body.session, (await request(largeData)).body.session];
       sessions.push((await offer()).body.session, (await request(largeData)).body.session);
       expect(await countedBytes()).to.be.greaterThan(300_000);
@@ -343,7 +343,7 @@ for (const kind of servedDatabases()) {
       expect(await countedBytes()).to.equal(0);
     });
 
-    it('leaves the bytes of other sessions when one ends whose bytes were lost with the process', async () => {
+    it('keeps the bytes of other sessions when one ends whose bytes were lost with the process', async () => {
       const lost = (await offer({ expiresIn: 60 })).body.session;
       const lostBytes = await countedBytes();
       await offer({ expiresIn: 3_600 });
@@ -389,7 +389,7 @@ for (const kind of servedDatabases()) {
         [async () => {}, 'in the process that created it'],
         [restart, 'in a process that has just started'],
       ] as const)
-        it(`counts a credential no more once its session was removed, ${circumstances}`, async () => {
+        it(`does not count a credential after its session was removed, ${circumstances}`, async () => {
           const before = await countedBytes();
           const transaction = await openTransaction();
           expect((await complete(transaction)).status).to.equal(200);
@@ -402,7 +402,7 @@ for (const kind of servedDatabases()) {
         [restart, 'in a process that has just started'],
         [beginCounting, 'of transactions of a release without the quota'],
       ] as const) {
-        it(`refuses credentials that exceed it, ${circumstances}`, async () => {
+        it(`rejects credentials that exceed it, ${circumstances}`, async () => {
           const transactions = [];
           for (let index = 0; index < 4; index++) transactions.push(await openTransaction());
           await begin();
@@ -413,7 +413,7 @@ for (const kind of servedDatabases()) {
           expect(await countedBytes()).to.be.within(800_000, QUOTA);
         });
 
-        it(`takes off what it has counted when the wallet retrieves a credential, ${circumstances}`, async () => {
+        it(`subtracts the counted bytes when the wallet retrieves a credential, ${circumstances}`, async () => {
           const transaction = await openTransaction();
           await begin();
           const [before] = await storedBytes();
@@ -427,7 +427,7 @@ for (const kind of servedDatabases()) {
       }
     });
 
-    it('takes nothing off for a session of a release without the quota', async () => {
+    it('subtracts nothing for a session of a release without the quota', async () => {
       const { session } = (await offer()).body;
       await beginCounting();
       await call('POST', '/issuer/offer', offerBody(1_000));
@@ -438,14 +438,14 @@ for (const kind of servedDatabases()) {
       expect(before).to.be.greaterThan(1_000);
     });
 
-    it('begins at nothing for a tenant that takes the id of a removed one', async () => {
+    it('begins at zero for a tenant that takes the id of a removed one', async () => {
       await fill();
       await sessionBytesOf(service).flush();
       const root = await service.rootToken();
       await service.call('DELETE', `/tenant/${TENANT}`, { token: root });
       const { maintenance } = service.service.container.get(Store);
       const later = new Date(Date.now() + 61_000);
-      while ((await maintenance.removeRemains(later, 1_000)) > 0);
+      while ((await maintenance.removeRemainingRows(later, 1_000)) > 0);
       const rows = await rawSql(database.url, (run) => run('select * from open_session_bytes'));
       expect(rows).to.deep.equal([]);
       token = await setUp(TENANT);
@@ -453,7 +453,7 @@ for (const kind of servedDatabases()) {
       expect((await offer()).status).to.equal(201);
     });
 
-    it('begins at nothing after the fence that follows a rewind of the database', async () => {
+    it('begins at zero after the fence that follows a rewind of the database', async () => {
       const [first] = await fill();
       await sessionBytesOf(service).flush();
       await call('POST', `/session/${first?.session}/cancel`);
@@ -462,8 +462,8 @@ for (const kind of servedDatabases()) {
       if (!(store instanceof OrmStore)) throw new Error('another store');
       const now = new Date();
       for (const step of store.fencing.steps) {
-        let { place } = await step.run(now, 1_000);
-        while (place !== undefined) ({ place } = await step.run(now, 1_000, place));
+        let { nextCursor: place } = await step.run(now, 1_000);
+        while (place !== undefined) ({ nextCursor: place } = await step.run(now, 1_000, place));
       }
       await store.maintenance.expireSessions(now, 1_000);
       store.rewinds.forget();
@@ -473,7 +473,7 @@ for (const kind of servedDatabases()) {
       expect(await fill()).to.have.length.within(5, 7);
     });
 
-    it('forgets rows whose time has passed, and no others', async () => {
+    it('deletes expired rows, and no others', async () => {
       await offer({ expiresIn: 60 });
       await offer({ expiresIn: 3_600 });
       await sessionBytesOf(service).flush();
@@ -484,7 +484,7 @@ for (const kind of servedDatabases()) {
       expect(await rows()).to.equal(1);
     });
 
-    it('takes pushed requests of wallets, which leave the room to the tenant', async () => {
+    it('accepts pushed requests of wallets, which leave the quota to the tenant', async () => {
       const upstream = { issuer: 'http://127.0.0.1:9', clientId: 'x', clientSecret: 'y' };
       const display = [{ name: 'Acme', locale: 'en' }];
       const builtInAs = { walletInitiated: true };
@@ -494,7 +494,7 @@ for (const kind of servedDatabases()) {
       for (const path of ['/acme/par', '/acme/chained-as/par']) expect((await service.call('POST', path, { form })).status).to.equal(201);
     });
 
-    it('refuses the session of a wallet that began by itself on its page, and opens it later', async () => {
+    it('rejects the session of a wallet that began by itself on its page, and creates it later', async () => {
       const display = [{ name: 'Acme', locale: 'en' }];
       await created(service, token, '/issuer/config', { display, builtInAs: { walletInitiated: true } });
       const wallet = new RawWallet(service, TENANT);
@@ -508,7 +508,7 @@ for (const kind of servedDatabases()) {
       expect(await wallet.authorize(body.request_uri)).to.be.a('string');
     });
 
-    it('lets a wallet finish what its offer began', async () => {
+    it('lets a wallet finish an offer', async () => {
       const { uri } = (await offer({ flow: 'authorization_code' })).body;
       const wallet = new RawWallet(service, TENANT);
       const requestUri = await wallet.push(uri, 'card');
@@ -517,7 +517,7 @@ for (const kind of servedDatabases()) {
       expect((await wallet.request(body.access_token, 'card')).status).to.equal(200);
     });
 
-    it('refuses the session of a token of an external authorization server with 503', async () => {
+    it('rejects the session of a token of an external authorization server with 503', async () => {
       const provider = await startUpstreamProvider({
         accounts: { alice: {} },
         resourceScopes: ['card'],
@@ -541,7 +541,7 @@ for (const kind of servedDatabases()) {
       }
     });
 
-    it('answers a credential request that a backend puts off with 503, and takes it later', async () => {
+    it('answers a deferred credential request with 503 and accepts it later', async () => {
       const backend = await Backend.start();
       try {
         backend.on('/claims', { json: { deferred: true } });
@@ -569,7 +569,7 @@ for (const kind of servedDatabases()) {
       }
     });
 
-    it('refuses to complete a deferred transaction with credentials that exceed it, and completes it later', async () => {
+    it('rejects completing a deferred transaction with credentials that exceed it, and accepts it later', async () => {
       const backend = await Backend.start();
       try {
         backend.on('/claims', { json: { deferred: true } });
@@ -608,7 +608,7 @@ for (const kind of servedDatabases()) {
     });
 
     if (kind.name === 'postgres')
-      it('is shared by two processes once they have written what they counted', async () => {
+      it('is shared by two processes after they have written their counts', async () => {
         const second = await start();
         try {
           const offers = await fill();
@@ -628,7 +628,7 @@ for (const kind of servedDatabases()) {
 }
 
 describe('The quota of open session bytes', () => {
-  it('lets wallets begin interactive authorization, which leaves the room to the tenant', async () => {
+  it('lets wallets begin interactive authorization, which leaves the quota to the tenant', async () => {
     const issuer = await Issuer.open({ QUOTA_SESSION_BYTES: String(QUOTA) });
     try {
       const display = [{ name: 'Card', locale: 'en' }];

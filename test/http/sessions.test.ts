@@ -5,7 +5,7 @@ import { maskSession } from '../../adapters/http/sessions/masked-session.ts';
 import { type Held, present, Shop } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 
-describe('sessions through HTTP', () => {
+describe('Sessions through HTTP', () => {
   let shop: Shop;
 
   before(async () => {
@@ -50,7 +50,7 @@ describe('sessions through HTTP', () => {
       return pages;
     };
 
-    it('come a hundred at a time, the newest first, each once, and a link leads on', async () => {
+    it('are returned a hundred at a time, the newest first, each once, with a link to the next page', async () => {
       const pages = await walk('/session');
       expect(pages.map((page) => page.length)).to.deep.equal([100, 100, 50]);
       const all = pages.flat();
@@ -59,7 +59,7 @@ describe('sessions through HTTP', () => {
       expect(times).to.deep.equal(times.toSorted().reverse());
     });
 
-    it('come in the size and order that was asked for, and the link keeps both', async () => {
+    it('are returned in the requested size and order, which the link repeats', async () => {
       const pages = await walk('/session?limit=120&sort=asc');
       expect(pages.map((page) => page.length)).to.deep.equal([120, 120, 10]);
       const times = pages.flat().map(({ createdAt }) => createdAt);
@@ -67,7 +67,7 @@ describe('sessions through HTTP', () => {
       expect(new Set(pages.flat().map(({ id }) => id)).size).to.equal(250);
     });
 
-    it('are not listed twice or left out when new ones come meanwhile', async () => {
+    it('are neither repeated nor missed when new ones are created in the meantime', async () => {
       const first = await asAcme('GET', '/session?limit=100');
       ids.push((await offer()).session);
       const rest = await walk(next(first.headers.get('link')) ?? '');
@@ -91,7 +91,7 @@ describe('sessions through HTTP', () => {
 
     const bad = ['limit=0', 'limit=501', 'limit=x', 'status=open', 'since=yesterday', 'cursor=x', 'sort=up'];
     for (const query of bad) {
-      it(`are refused with ${query}`, async () => {
+      it(`are rejected with ${query}`, async () => {
         const answer = await asAcme('GET', `/session?${query}`);
         expect([answer.status, answer.body.code]).to.deep.equal([400, 'invalid_input']);
         expect(answer.body.errors[0].path).to.include(query.split('=')[0]);
@@ -99,8 +99,8 @@ describe('sessions through HTTP', () => {
     }
   });
 
-  describe('one by one', () => {
-    it('show the whole request that made them, without keys of webhooks', async () => {
+  describe('individually', () => {
+    it('contain their whole request, without keys of webhooks', async () => {
       const auth = { type: 'apiKey', config: { headerName: 'X-Key', value: 'hush' } };
       const notifyWebhook = { url: `${shop.backend.url}/told`, auth };
       const credentialClaims = { card: { type: 'inline', claims: { name: 'Ada' } } };
@@ -121,7 +121,7 @@ describe('sessions through HTTP', () => {
       expect(text).to.not.include('hush');
     });
 
-    it('show what the contract names', async () => {
+    it('contain the properties of the API document', async () => {
       const { session, uri } = await offer();
       const { body } = await asAcme('GET', `/session/${session}`);
       expect(body).to.deep.include({
@@ -156,7 +156,7 @@ describe('sessions through HTTP', () => {
       expect(JSON.stringify(verification), 'no private key').to.not.match(/"d":/);
     });
 
-    it('can be deleted, and are gone for the wallet too', async () => {
+    it('can be deleted, for the wallet as well', async () => {
       const { session, uri } = await offer();
       const asked = await shop.ask();
       expect((await asAcme('DELETE', `/session/${asked.session}`)).status, 'not by another tenant').to.equal(404);
@@ -168,7 +168,7 @@ describe('sessions through HTTP', () => {
       expect((await shop.service.call('GET', asked.url)).status).to.equal(404);
     });
 
-    it('end by that with what their wallet has already, as the page and the description say', async () => {
+    it('also revoke what the wallet already has when deleted, as the page and the description say', async () => {
       const wallet = new RawWallet(shop.service, 'acme');
       const [early, late] = [await offer(), await offer()];
       const code = await wallet.code(early.uri);
@@ -192,7 +192,7 @@ describe('sessions through HTTP', () => {
       expect(page).to.include('DELETE /session/{id}').and.to.include('a refusal for an access token');
     });
 
-    it('never change once they have ended', async () => {
+    it('never change after they have ended', async () => {
       const held = await shop.issue();
       const good = await shop.ask();
       expect((await shop.present(good, held)).status).to.equal(200);
@@ -238,7 +238,7 @@ describe('sessions through HTTP', () => {
       }
     });
 
-    it('are seen by roles of their kind, and by restricted clients when they are theirs', async () => {
+    it('are seen by roles of their kind, and by restricted clients if they may use their configurations', async () => {
       const { session } = await offer();
       const see = async (token: string) => {
         const one = await shop.call('GET', `/session/${session}`, undefined, token);
@@ -276,7 +276,7 @@ function unfolded(text: string, depth = 3): string {
   return [text, ...inner.map((part) => unfolded(part, depth - 1))].join('\n');
 }
 
-describe('a session without values of persons', () => {
+describe('A session without personal data', () => {
   let shop: Shop;
   let held: Held;
 
@@ -302,7 +302,7 @@ describe('a session without values of persons', () => {
     return (body as { action: string; actor: string }[]).filter(({ action }) => action === 'shown');
   };
 
-  it('has none of the claims that were given, alone and in the list, and keeps their names', async () => {
+  it('contains none of the claims of the offer, alone and in the list, but keeps their names', async () => {
     const id = await offer();
     expect((await asAcme('GET', `/session/${id}`)).text).to.include(PLANTED);
     for (const path of [`/session/${id}?values=masked`, '/session?values=masked&limit=5']) {
@@ -315,7 +315,7 @@ describe('a session without values of persons', () => {
     expect(await entries(id), 'masked, nobody is on record').to.deep.equal([]);
   });
 
-  it('has no free text about the transaction code, and no path of a webhook', async () => {
+  it('contains no free text about the transaction code, and no path of a webhook', async () => {
     const made = await asAcme('POST', '/issuer/offer', {
       response_type: 'uri',
       flow: 'pre_authorized_code',
@@ -331,7 +331,7 @@ describe('a session without values of persons', () => {
     expect(body.notifyWebhook.url).to.equal('https://backend.example/•••');
   });
 
-  it('has none of the claims that were verified', async () => {
+  it('contains none of the verified claims', async () => {
     const asked = await shop.ask('check');
     const answer = await present(shop.service, asked, held);
     expect(answer.status, answer.text).to.equal(200);
@@ -343,7 +343,7 @@ describe('a session without values of persons', () => {
     expect(masked.body.report).to.deep.equal(whole.report);
   });
 
-  it('is shown whole to who is on record for it', async () => {
+  it('is returned whole to a recorded reader', async () => {
     const id = await offer();
     const shown = await asAcme('POST', `/session/${id}/show`);
     expect(shown.status, shown.text).to.equal(200);
@@ -354,7 +354,7 @@ describe('a session without values of persons', () => {
     expect(JSON.stringify(entry)).not.to.include(PLANTED);
   });
 
-  it('is shown to nobody else: not to another tenant, nor to a client that is restricted to others', async () => {
+  it('is returned to no one else: not to another tenant, nor to a client restricted to others', async () => {
     const id = await offer();
     const unknown = await asAcme('POST', '/session/nothing/show');
     const secret = 'a-secret-of-this-very-client';
@@ -374,7 +374,7 @@ describe('a session without values of persons', () => {
     expect(await entries(id)).to.deep.equal([]);
   });
 
-  it('hides a value wherever a session can have one', () => {
+  it('hides a value in every place where a session can have one', () => {
     const words = { planted: PLANTED, list: [{ deeper: PLANTED }] };
     const query = { credentials: [{ id: 'a', claims: [{ path: ['family_name'], values: [PLANTED] }] }] };
     const webhook = { url: `https://shop.example/hook?user=${PLANTED}` };

@@ -38,7 +38,7 @@ describe('the simulated wallet', () => {
   });
   after(() => world.close());
 
-  it('says who offers what, in the language of the user', async () => {
+  it('shows the issuer and the credentials of an offer, in the language of the user', async () => {
     const { uri } = await world.offer(['diploma', 'licence'], {
       tx_code: '493536',
       tx_code_description: 'by mail',
@@ -57,7 +57,7 @@ describe('the simulated wallet', () => {
     expect(french.credentials[0]?.look.name).to.equal('Diplôme');
   });
 
-  it('reads what it holds, with the key in WebCrypto only', () => {
+  it('reads its credentials, with the key only in WebCrypto', () => {
     const [diploma, licence] = world.wallet.credentials;
     expect(diploma?.claims).to.deep.equal(CARDS.diploma.claims);
     expect(licence?.claims).to.deep.equal(CARDS.licence.config.claimsByNamespace);
@@ -69,7 +69,7 @@ describe('the simulated wallet', () => {
     }
   });
 
-  it('tells of each call with what went over the wire', () => {
+  it('reports each call with its request and answer', () => {
     const token = world.exchanges.find(({ url }) => url.endsWith('/token'));
     expect(token?.method).to.equal('POST');
     expect(token?.requestHeaders).to.have.property('dpop');
@@ -92,7 +92,7 @@ describe('the simulated wallet', () => {
     expect(credentials).to.have.length(1);
   });
 
-  it('goes through the page of the issuer, and tells it when a card is thrown away', async () => {
+  it('passes the page of the issuer, and reports when a card is deleted', async () => {
     const made = await world.offer(['diploma'], { flow: 'authorization_code' });
     const other = new SimulatedWallet();
     const read = await other.readOffer(made.uri);
@@ -108,7 +108,7 @@ describe('the simulated wallet', () => {
   });
 
   for (const name of NAMES) {
-    it(`says who asks for what of the ${name}, and shows that`, async () => {
+    it(`shows the verifier and the requested claims of the ${name}`, async () => {
       const { uri, session: id } = await world.ask(name);
       const read = await world.wallet.readRequest(uri);
       expect(read.verifier.clientId).to.match(/^x509_/);
@@ -125,14 +125,14 @@ describe('the simulated wallet', () => {
     });
   }
 
-  it('says that it has no card', async () => {
+  it('says that it has no matching card', async () => {
     const read = await new SimulatedWallet().readRequest((await world.ask('diploma')).uri);
     expect([read.canBeAnswered, read.queries[0]?.matches]).to.deep.equal([false, []]);
     const said = await new SimulatedWallet().present(read).catch(({ message }: Error) => message);
     expect(said).to.equal('the wallet has no card that answers "diploma": it asks for urn:example:diploma');
   });
 
-  it('finds a card that it collects after it read the request', async () => {
+  it('finds a card that it received after it read the request', async () => {
     const other = new SimulatedWallet();
     const read = await other.readRequest((await world.ask('licence')).uri);
     await other.accept(await other.readOffer((await world.offer(['licence'])).uri));
@@ -141,7 +141,7 @@ describe('the simulated wallet', () => {
     expect((await other.present(again)).status).to.equal(200);
   });
 
-  it('answers with what it has where the verifier takes one of several', async () => {
+  it('answers with what it has where the verifier accepts one of several', async () => {
     await world.post('/verifier/config', {
       id: 'either',
       dcql_query: {
@@ -161,7 +161,7 @@ describe('the simulated wallet', () => {
     expect(credentials.map((one: { id: string }) => one.id)).to.deep.equal(['diploma']);
   });
 
-  it('does all of it without anything of Node, and without compiling code', async () => {
+  it('works without Node APIs and without compiling code', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-bundle-'));
     try {
       const outfile = join(folder, 'core.mjs');
@@ -222,11 +222,11 @@ describe('a simulated wallet that misbehaves', () => {
   };
 
   for (const name of NAMES) {
-    describe(`misbehaves with the ${name}, and is refused`, () => {
+    describe(`misbehaves with the ${name} and is rejected`, () => {
       for (const [misbehave, refusal] of Object.entries(REFUSALS[name]) as [Misbehaviour, Refusal][])
         it(misbehave, () => expectRefused(name, refusal, misbehave));
 
-      it('replay: the first answer counts, the same again does not', async () => {
+      it('replay: the first answer counts, the repetition does not', async () => {
         const { uri, session: id } = await world.ask(name);
         const answer = await world.wallet.present(await world.wallet.readRequest(uri), {
           misbehave: 'replay',
@@ -237,7 +237,7 @@ describe('a simulated wallet that misbehaves', () => {
         expect(await world.session(id)).to.include({ status: 'completed' });
       });
 
-      it('decline: the verifier hears that the user said no', async () => {
+      it('decline: the verifier learns that the user declined', async () => {
         const { uri, session: id } = await world.ask(name);
         const answer = await world.wallet.present(await world.wallet.readRequest(uri), {
           misbehave: 'decline',
@@ -249,12 +249,12 @@ describe('a simulated wallet that misbehaves', () => {
     });
   }
 
-  it('knows no other way to misbehave than those that are tested', () => {
+  it('supports no other misbehaviour than the tested ones', () => {
     const tested = new Set([...Object.values(REFUSALS).flatMap(Object.keys), 'replay', 'decline']);
     expect(Object.keys(MISBEHAVIOURS)).to.have.members([...tested]);
   });
 
-  it('does not misbehave where a format has no such thing, rather than behave well', async () => {
+  it('rejects a misbehaviour that the format does not have instead of behaving correctly', async () => {
     const { uri, session: id } = await world.ask('licence');
     const read = await world.wallet.readRequest(uri);
     const said = await world.wallet.present(read, { misbehave: 'old-key-binding' }).catch(({ message }: Error) => message);
@@ -262,7 +262,7 @@ describe('a simulated wallet that misbehaves', () => {
     expect((await world.session(id)).status).to.equal('fetched');
   });
 
-  it('shows more where its user wants that, and less', async () => {
+  it('discloses more or less where its user wants that', async () => {
     const [credential] = world.wallet.credentials;
     if (credential === undefined) throw new Error('no card');
     const shown = async (disclose: readonly Path[]) => {
@@ -283,14 +283,14 @@ describe('a simulated wallet that misbehaves', () => {
   // The cards are of no use after this.
   describe('after its card was revoked', () => {
     for (const name of NAMES)
-      it(`shows the ${name} in vain`, async () => {
+      it(`presents the ${name} in vain`, async () => {
         await world.post('/session/revoke', { sessionId: world.offers[name], status: 1 });
         await expectRefused(name, ['status', 'status_revoked']);
       });
   });
 });
 
-describe('a simulated wallet that is deceived', () => {
+describe('A deceived simulated wallet', () => {
   let world: SimulatedWorld;
 
   before(async () => {
@@ -325,25 +325,20 @@ describe('a simulated wallet that is deceived', () => {
     Buffer.from(Buffer.from(text, 'base64url').toString('latin1').replace(from, to), 'latin1').toString('base64url');
   const salted = (value: string) => Buffer.from(JSON.stringify(['salt', 'degree', value])).toString('base64url');
   const FORGED: readonly [string, Name, (text: string) => string, RegExp][] = [
-    ['claims that nobody signed', 'diploma', (text) => `${text}${salted('Physics')}~`, /belongs to nothing that was signed/],
+    ['unsigned claims', 'diploma', (text) => `${text}${salted('Physics')}~`, /belongs to nothing that was signed/],
     ['another signature', 'diploma', (text) => text.replace(/\.[^.~]{10}([^.~]+~)/, '.AAAAAAAAAA$1'), /signature/],
-    [
-      'an element that nobody signed',
-      'licence',
-      (text) => asBytes(text, 'Lovelace', 'Lovelady'),
-      /family_name is not what the issuer signed/,
-    ],
+    ['an unsigned element', 'licence', (text) => asBytes(text, 'Lovelace', 'Lovelady'), /family_name is not what the issuer signed/],
     ['another document type', 'licence', (text) => asBytes(text, '5.1.mDL', '5.1.mDX'), /did not sign it/],
   ];
   for (const [what, name, change, message] of FORGED)
-    it(`takes no ${name} with ${what}`, async () => {
+    it(`accepts no ${name} with ${what}`, async () => {
       const { wallet: other } = deceived(/\/credential$/, inCredential(change));
       const read = await other.readOffer((await world.offer([name])).uri);
       expect(await saidOf(other.accept(read))).to.match(message);
       expect(other.credentials).to.deep.equal([]);
     });
 
-  it('reads no request that was changed on the way', async () => {
+  it('rejects a request that was changed in transit', async () => {
     const { wallet: other } = deceived(/\/request\//, (jwt) => {
       const [header, payload = '', signature] = jwt.split('.');
       return [header, asBytes(payload, '"degree"', '"salary"'), signature].join('.');
@@ -351,7 +346,7 @@ describe('a simulated wallet that is deceived', () => {
     expect(await saidOf(other.readRequest((await world.ask('diploma')).uri))).to.match(/signature|verif/i);
   });
 
-  it('reads no endless answer, and tells of a call without an answer', async () => {
+  it('rejects an endless answer, and reports a call without an answer', async () => {
     const { wallet: other, heard } = deceived(/./, () => ' '.repeat(21 * 1024 * 1024));
     expect(await saidOf(other.readOffer((await world.offer(['diploma'])).uri))).to.not.equal('taken');
     expect(heard.at(-1)?.error).to.match(/more than 20971520 bytes/);

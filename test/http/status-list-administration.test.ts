@@ -8,7 +8,7 @@ const RECORD = [
   ...['availableEntries', 'uri', 'createdAt', 'expiresAt'],
 ];
 
-describe('status lists of a tenant, for its administrators', () => {
+describe('Status lists of a tenant for its administrators', () => {
   let service: TestService;
 
   before(async () => {
@@ -35,7 +35,7 @@ describe('status lists of a tenant, for its administrators', () => {
   /** Key chains under another CA than that of the tenant's credentials. */
   const foreign = (token: string, id: string) => created(service, token, '/key-chain', { id, usageType: 'statusList' });
 
-  it('are made with the shape that holds at that time, or one of their own', async () => {
+  it('are created with the current shape of the tenant, or one of their own', async () => {
     const { make, call, lists } = await issuer('shapes', { bits: 2, capacity: 400, ttl: 900 });
     const list = await make();
     expect(list).to.include.all.keys(RECORD);
@@ -55,7 +55,7 @@ describe('status lists of a tenant, for its administrators', () => {
     expect(body.status_lists).to.have.length(3).and.include(list.uri);
   });
 
-  it('are refused when they could not serve', async () => {
+  it('are rejected if they would be unusable', async () => {
     const { call, token } = await issuer('refused');
     await foreign(token, 'elsewhere');
     const refusals: readonly [object, string][] = [
@@ -96,7 +96,7 @@ describe('status lists of a tenant, for its administrators', () => {
     expect((await call('PATCH', '/status-lists/nothing', {})).status).to.equal(404);
   });
 
-  it('say how many entries credentials got, and not what was taken in advance', async () => {
+  it('report the number of entries that credentials have, without reserved ones', async () => {
     const { make, listOf, lists, call } = await issuer('counted');
     await make();
     for (const used of [1, 2, 3]) {
@@ -111,7 +111,7 @@ describe('status lists of a tenant, for its administrators', () => {
   });
 
   for (const immediateUpdate of [true, false]) {
-    it(`say when their last token ends, with immediateUpdate ${immediateUpdate}`, async () => {
+    it(`report the expiry of their last token, with immediateUpdate ${immediateUpdate}`, async () => {
       const { make, call, listOf, lists } = await issuer(`ends-${immediateUpdate}`, { immediateUpdate });
       const list = await make({ ttl: 300 });
       await listOf('card');
@@ -128,7 +128,7 @@ describe('status lists of a tenant, for its administrators', () => {
     });
   }
 
-  it('are signed by the key chain that they name, and by another from the next token on', async () => {
+  it('are signed by their key chain, and by another from the next token on', async () => {
     const { make, call, token } = await issuer('signers', { immediateUpdate: true });
     await foreign(token, 'elsewhere');
     const list = await make({ certId: 'elsewhere' });
@@ -142,7 +142,7 @@ describe('status lists of a tenant, for its administrators', () => {
     expect((await call('DELETE', '/key-chain/elsewhere')).status).to.equal(200);
   });
 
-  it('give no entry under a CA that readers of the credential do not trust', async () => {
+  it('assign no entry under a CA that readers of the credential do not trust', async () => {
     const { make, listOf, call, token } = await issuer('trusted');
     await foreign(token, 'elsewhere');
     const strange = await make({ certId: 'elsewhere' });
@@ -155,7 +155,7 @@ describe('status lists of a tenant, for its administrators', () => {
     expect((await call('DELETE', '/key-chain/elsewhere')).status, 'named by a list').to.equal(409);
   });
 
-  it('go while no credential uses them, and stay otherwise', async () => {
+  it('can be deleted while no credential uses them, and only then', async () => {
     const { make, listOf, call, lists } = await issuer('going');
     const [one, two] = [await make(), await make()];
     expect((await service.call('GET', one.uri)).status).to.equal(200);
@@ -172,7 +172,7 @@ describe('status lists of a tenant, for its administrators', () => {
     expect(await listOf('card')).to.equal(used.uri);
   });
 
-  it('are made anew when all of them went', async () => {
+  it('are created again after all were deleted', async () => {
     const { make, listOf, call } = await issuer('anew');
     const list = await make();
     expect((await call('DELETE', `/status-lists/${list.id}`)).status).to.equal(204);

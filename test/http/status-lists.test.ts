@@ -19,7 +19,7 @@ const CWT = 'application/statuslist+cwt';
 
 type Tenant = { readonly id: string; readonly token: string };
 
-describe('status lists through HTTP', () => {
+describe('Status lists through HTTP', () => {
   let service: TestService;
 
   before(async () => {
@@ -62,7 +62,7 @@ describe('status lists through HTTP', () => {
       ({ uri } = referenceIn(held.text));
     });
 
-    it('is signed without its anchor, about the address that the credential names', async () => {
+    it('is signed without its anchor, for the address in the credential', async () => {
       const answer = await fetchList(uri);
       expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, MEDIA_TYPE]);
       const { header, payload } = decode(answer.text);
@@ -79,7 +79,7 @@ describe('status lists through HTTP', () => {
       expect(payload['status_list'].aggregation_uri).to.equal(`${service.address}/plain/status-lists`);
     });
 
-    it('has room for 100,000, all valid, and gives places away without order', async () => {
+    it('has room for 100,000, all valid, and assigns places in random order', async () => {
       const list = entriesOf(await fetchList(uri));
       expect([list.bits, list.size, list.set]).to.deep.equal([1, 100_000, 0]);
       const places: number[] = [];
@@ -90,7 +90,7 @@ describe('status lists through HTTP', () => {
       expect(new Set(steps).size, 'no sequence').to.be.greaterThan(1);
     });
 
-    it('may be kept for as long as it is valid, and is confirmed by its ETag', async () => {
+    it('may be cached for its lifetime and is confirmed by its ETag', async () => {
       const answer = await fetchList(uri);
       const [, maxAge] = /^public, max-age=(\d+)$/.exec(answer.headers.get('cache-control') ?? '') ?? [];
       const left = decode(answer.text).payload['exp'] - Date.now() / 1000;
@@ -107,7 +107,7 @@ describe('status lists through HTTP', () => {
       expect((await fetchList(uri)).text, 'one token for all').to.equal(answer.text);
     });
 
-    it('is there for who accepts it, and for nobody else', async () => {
+    it('is served for clients that accept it, and for no others', async () => {
       for (const accept of ['*/*', MEDIA_TYPE, 'application/*', `text/html, ${MEDIA_TYPE};q=0.5`]) {
         expect((await fetchList(uri, { Accept: accept })).status, accept).to.equal(200);
       }
@@ -116,7 +116,7 @@ describe('status lists through HTTP', () => {
       }
     });
 
-    it('is there as a CWT for who takes no JWT, with the same content under a key of its own chain', async () => {
+    it('is served as a CWT for clients that accept no JWT, with the same content and a key of its own chain', async () => {
       const jwt = decode((await fetchList(uri)).text).payload;
       const response = await fetch(uri, { headers: { Accept: CWT } });
       expect([response.status, response.headers.get('content-type')]).to.deep.equal([200, CWT]);
@@ -140,7 +140,7 @@ describe('status lists through HTTP', () => {
       expect((await fetchList('/plain/status-list/unknown', { Accept: CWT })).status).to.equal(404);
     });
 
-    it('comes in the form that has the greater weight', async () => {
+    it('is returned in the form with the greater weight', async () => {
       const typeFor = async (accept: string) => (await fetchList(uri, { Accept: accept })).headers.get('content-type');
       expect(await typeFor(`${CWT}, ${MEDIA_TYPE};q=0.1`)).to.equal(CWT);
       expect(await typeFor(`${CWT};q=0.1, ${MEDIA_TYPE};q=0.2`)).to.equal(MEDIA_TYPE);
@@ -148,7 +148,7 @@ describe('status lists through HTTP', () => {
       expect(await typeFor(`${MEDIA_TYPE};q=0, */*`)).to.equal(CWT);
     });
 
-    it('does not look into the past, and is nowhere else', async () => {
+    it('has no history and is served nowhere else', async () => {
       expect((await fetchList(`${uri}?time=1700000000`)).status).to.equal(501);
       const id = uri.split('/').at(-1);
       await issuer('neighbour');
@@ -156,7 +156,7 @@ describe('status lists through HTTP', () => {
         expect((await fetchList(path)).status, path).to.equal(404);
     });
 
-    it('outlives the suspension of its tenant', async () => {
+    it('is served while its tenant is suspended', async () => {
       const token = await service.rootToken();
       const suspend = (status: string) => service.call('PATCH', '/tenant/plain', { token, json: { status } });
       expect((await suspend('suspended')).status).to.equal(200);
@@ -166,7 +166,7 @@ describe('status lists through HTTP', () => {
       expect((await suspend('active')).status).to.equal(200);
     });
 
-    it('of one bit refuses to suspend, and changes nothing', async () => {
+    it('of one bit rejects a suspension and changes nothing', async () => {
       const before = await fetchList(uri);
       const refused = await revoke(tenant, { sessionId: held.session, status: 2 });
       expect([refused.status, refused.body.code]).to.deep.equal([400, 'invalid_input']);
@@ -179,7 +179,7 @@ describe('status lists through HTTP', () => {
       expect((await revoke(tenant, { sessionId: 'unknown', status: 1 })).status).to.equal(404);
     });
 
-    it('shows a change when its time is over, and not earlier', async () => {
+    it('shows a change when its lifetime ends, and not earlier', async () => {
       const { idx } = referenceIn(held.text);
       const before = await fetchList(uri);
       expect((await revoke(tenant, { sessionId: held.session, status: 1 })).status).to.equal(201);
@@ -197,7 +197,7 @@ describe('status lists through HTTP', () => {
     });
   });
 
-  it('show a change at once where the tenant wants it so', async () => {
+  it('show a change at once where the tenant wants it', async () => {
     const tenant = await issuer('at-once', { immediateUpdate: true, bits: 2, ttl: 60 });
     const held = await issue(service, tenant, 'card');
     const { uri, idx } = referenceIn(held.text);
@@ -221,7 +221,7 @@ describe('status lists through HTTP', () => {
     expect([repeated.status, repeated.body.changed], 'nothing changes').to.deep.equal([201, 0]);
   });
 
-  it('can suspend what is issued after the tenant wished for it', async () => {
+  it('can suspend credentials that are issued after the tenant enabled it', async () => {
     const tenant = await issuer('wishing', { immediateUpdate: true });
     const before = await issue(service, tenant, 'card');
     const refused = await revoke(tenant, { sessionId: before.session, status: 2 });
@@ -279,7 +279,7 @@ describe('status lists through HTTP', () => {
     expect(await statuses()).to.deep.equal([0, 0, 0]);
   });
 
-  it('are opened anew when the last one is full, and both resolve and are listed', async () => {
+  it('are created again when the last one is full, and both resolve and are listed', async () => {
     const tenant = await issuer('small', { capacity: 100, immediateUpdate: true }, 50);
     const wallet = new RawWallet(service, 'small');
     const references: { idx: number; uri: string }[] = [];
@@ -318,7 +318,7 @@ describe('status lists through HTTP', () => {
     expect(aggregated.body.status_lists).to.have.members(uris);
   });
 
-  it('take no part in aggregation where the tenant does not want it', async () => {
+  it('are excluded from aggregation where the tenant does not want it', async () => {
     const tenant = await issuer('alone', { enableAggregation: false });
     const { uri } = referenceIn((await issue(service, tenant, 'card')).text);
     expect(decode((await fetchList(uri)).text).payload['status_list']).to.have.all.keys('bits', 'lst');
@@ -328,7 +328,7 @@ describe('status lists through HTTP', () => {
     expect((await service.call('GET', '/fresh/status-lists')).body).to.deep.equal({ status_lists: [] });
   });
 
-  it('have the shape that the tenant set, which is checked, and null resets', async () => {
+  it('have the shape of the tenant settings, which is validated, and null resets it', async () => {
     const { token } = await createTenant(service, 'shaped');
     const put = (json: object) => service.call('PUT', '/status-list-config', { token, json });
     const defaults = {

@@ -54,7 +54,7 @@ describe('strong customer authentication (TS12)', () => {
   });
 
   for (const id of ['pay', 'bank']) {
-    it(`is told beside what was verified, for a type of ${id === 'pay' ? 'TS12' : 'a rulebook'}`, async () => {
+    it(`is returned with the verified data, for a type of ${id === 'pay' ? 'TS12' : 'a rulebook'}`, async () => {
       const asked = await shop.ask(id);
       const claims = strong();
       const answer = await confirm(asked, claims);
@@ -67,7 +67,7 @@ describe('strong customer authentication (TS12)', () => {
     });
   }
 
-  it('is told to backends', async () => {
+  it('is reported to backends', async () => {
     const asked = await shop.ask('told');
     const claims = strong();
     expect((await confirm(asked, claims)).status).to.equal(200);
@@ -75,7 +75,7 @@ describe('strong customer authentication (TS12)', () => {
     expect(call.credentials[0]?.authentication).to.deep.equal({ jti: claims.jti, amr: AMR });
   });
 
-  it('is not asked for where nothing of it is confirmed', async () => {
+  it('is not requested if no transaction is confirmed', async () => {
     const asked = await shop.ask('other');
     expect((await confirm(asked, { transaction_data_hashes_alg: undefined })).status).to.equal(200);
     const [credential] = (await shop.session(asked.session))['credentials'];
@@ -99,7 +99,7 @@ describe('strong customer authentication (TS12)', () => {
     'the names of an earlier draft': { amr: undefined, authentication_factors: AMR },
   };
   for (const [what, changes] of Object.entries(wrong)) {
-    it(`is refused with ${what}`, async () => {
+    it(`is rejected with ${what}`, async () => {
       const asked = await shop.ask('pay');
       expect((await confirm(asked, strong(changes))).status).to.equal(400);
       const { status, failure, credentials } = await shop.session(asked.session);
@@ -108,7 +108,7 @@ describe('strong customer authentication (TS12)', () => {
     });
   }
 
-  it('is refused with the hash of another payment', async () => {
+  it('is rejected with the hash of another payment', async () => {
     const asked = await shop.ask('pay');
     const other = await shop.ask('told');
     const transaction_data_hashes = hashesOf(other);
@@ -131,7 +131,7 @@ describe('strong customer authentication (TS12)', () => {
     'a member that the schema does not have': [{ payload: { ...payload, tip: 1 } }, /payload\.tip.*no such member/],
     'more digits than the currency has': [{ payload: { ...payload, amount: 4.205 } }, /payload\.amount.*digits/],
     'a fraction of a currency without one': [{ payload: { ...payload, currency: 'JPY', amount: 4.2 } }, /payload\.amount.*digits/],
-    'a time that is none': [{ payload: { ...payload, date_time: 'today' } }, /payload\.date_time.*such as/],
+    'an invalid time': [{ payload: { ...payload, date_time: 'today' } }, /payload\.date_time.*such as/],
     'a date of a recurring payment outside': [
       { payload: { ...payload, execution_date: '2026-12-01T00:00:00Z', recurrence: { frequency: 'MNTH' } } },
       /payload\.execution_date/,
@@ -142,7 +142,7 @@ describe('strong customer authentication (TS12)', () => {
     'a login without an action': [{ type: 'urn:eudi:sca:login_risk_transaction:1', payload: { transaction_id: 'a' } }, /payload\.action/],
   };
   for (const [what, [changes, path]] of Object.entries(refusals)) {
-    it(`cannot be asked for with ${what}`, async () => {
+    it(`cannot be requested with ${what}`, async () => {
       const transaction_data = [entry(changes)];
       const body = { id: 'wrong', dcql_query: QUERY, transaction_data };
       const written = await shop.call('POST', '/verifier/config', body);
@@ -155,7 +155,7 @@ describe('strong customer authentication (TS12)', () => {
     });
   }
 
-  it('can be asked for with every type', async () => {
+  it('can be requested with every type', async () => {
     const transaction_id = 'a';
     const party = { legal_name: 'A', brand_name: 'B', domain_name: 'a.example' };
     const others = [

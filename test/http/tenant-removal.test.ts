@@ -15,7 +15,7 @@ const MASTER_SECRET = 'a master secret for removals 0123456789';
 const LATER = () => new Date(Date.now() + 61_000);
 
 for (const kind of servedDatabases()) {
-  describe(`A tenant that is removed, on ${kind.name}`, () => {
+  describe(`A removed tenant on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;
     let world: Populated;
@@ -87,20 +87,20 @@ for (const kind of servedDatabases()) {
       expect(tenants.map(({ id }: { id: string }) => id)).to.not.include(DOOMED);
     };
 
-    it('leaves nothing in any table, once its mark has gone', async () => {
+    it('leaves nothing in any table after its mark was deleted', async () => {
       expect(await traces()).to.include.members(['tenants', 'sessions', 'key_chains', 'status_lists', 'audit_entries']);
       expect((await remove()).status).to.equal(200);
       await expectGone();
       expect(await traces()).to.deep.equal(['leases']);
-      await maintenance().removeRemains(LATER(), 100);
+      await maintenance().removeRemainingRows(LATER(), 100);
       expect(await traces()).to.deep.equal([]);
-      expect(await maintenance().removeRemains(LATER(), 100)).to.equal(0);
+      expect(await maintenance().removeRemainingRows(LATER(), 100)).to.equal(0);
     });
 
-    it('is gone at once and for good, wherever the process dies', async () => {
+    it('is unavailable at once and for good, wherever the process dies', async () => {
       // The process dies between the removal and what comes after it, and after each portion.
       const broken = maintenance();
-      broken.removeRemains = async () => {
+      broken.removeRemainingRows = async () => {
         throw new Error('the process dies here');
       };
       expect((await remove()).status).to.equal(200);
@@ -111,30 +111,30 @@ for (const kind of servedDatabases()) {
       await start();
       for (let portion = 0; ; portion++) {
         if (portion % 5 === 0) await expectGone();
-        const gone = await maintenance().removeRemains(new Date(), 3);
+        const gone = await maintenance().removeRemainingRows(new Date(), 3);
         expect(gone).to.be.at.most(3);
         if (gone === 0) break;
         expect(portion).to.be.lessThan(500);
       }
       expect(await traces()).to.deep.equal(['leases']);
-      await maintenance().removeRemains(LATER(), 3);
+      await maintenance().removeRemainingRows(LATER(), 3);
       expect(await traces()).to.deep.equal([]);
     });
 
-    it('stays whole when its removal fails', async () => {
+    it('stays complete when its removal fails', async () => {
       await rawSql(database.url, (run) => run('alter table leases rename to leases_elsewhere'));
       expect((await remove()).status).to.equal(500);
       await rawSql(database.url, (run) => run('alter table leases_elsewhere rename to leases'));
       expect((await service.call('GET', '/session', { token: world.token })).status).to.equal(200);
       expect((await service.call('GET', `/${DOOMED}/status-lists`)).status).to.equal(200);
-      expect(await maintenance().removeRemains(LATER(), 100)).to.equal(0);
+      expect(await maintenance().removeRemainingRows(LATER(), 100)).to.equal(0);
       expect((await remove()).status).to.equal(200);
     });
 
-    it('leaves the audit log whole, and nothing to a tenant of its name', async () => {
+    it('leaves the audit log complete, and inaccessible to a new tenant of its name', async () => {
       const broken = maintenance();
-      const removeRemains = broken.removeRemains;
-      broken.removeRemains = async () => 0;
+      const removeRemainingRows = broken.removeRemainingRows;
+      broken.removeRemainingRows = async () => 0;
       expect((await remove()).status).to.equal(200);
       const { container } = service.service;
       const verify = new VerifyAuditLog({
@@ -147,8 +147,8 @@ for (const kind of servedDatabases()) {
         const { status, body } = await service.call('GET', path, { token: again.token });
         expect([status, body], path).to.deep.equal([200, []]);
       }
-      broken.removeRemains = removeRemains;
-      expect(await maintenance().removeRemains(LATER(), 100), 'the new one loses nothing').to.equal(0);
+      broken.removeRemainingRows = removeRemainingRows;
+      expect(await maintenance().removeRemainingRows(LATER(), 100), 'the new one loses nothing').to.equal(0);
       expect((await service.call('GET', '/key-chain', { token: again.token })).body).to.have.length(4);
       for await (const report of verify.execute()) expect(report.fault, report.scope).to.equal(undefined);
     });
@@ -162,17 +162,17 @@ for (const kind of servedDatabases()) {
       }));
       await stepsOf(store, DOOMED as TenantId).commit({ uses: used });
       const broken = maintenance();
-      const removeRemains = broken.removeRemains;
-      broken.removeRemains = async () => 0;
+      const removeRemainingRows = broken.removeRemainingRows;
+      broken.removeRemainingRows = async () => 0;
       expect((await remove()).status).to.equal(200);
       const create = () => service.call('POST', '/tenant', { token: root, json: { id: DOOMED, name: 'Again' } });
       expect([(await create()).status, (await create()).body.code]).to.deep.equal([409, 'conflict']);
-      broken.removeRemains = removeRemains;
-      await maintenance().removeRemains(new Date(), 500);
+      broken.removeRemainingRows = removeRemainingRows;
+      await maintenance().removeRemainingRows(new Date(), 500);
       expect((await create()).status).to.equal(201);
     });
 
-    it('answers DELETE at once however much is stored, and shows the progress until nothing is left', async () => {
+    it('answers DELETE at once regardless of the amount of data, and shows the progress until nothing is left', async () => {
       const rows = 12_000;
       const numbers =
         kind.name === 'postgres'
@@ -199,14 +199,14 @@ for (const kind of servedDatabases()) {
         return removal.removedRows;
       };
       const first = await rowsGone();
-      while ((await maintenance().removeRemains(new Date(), 2_000)) > 0);
+      while ((await maintenance().removeRemainingRows(new Date(), 2_000)) > 0);
       expect(await left()).to.equal(0);
       expect(await rowsGone()).to.be.at.least(first + stored - 1_500);
-      await maintenance().removeRemains(LATER(), 2_000);
+      await maintenance().removeRemainingRows(LATER(), 2_000);
       expect((await shown()).body).to.deep.equal([]);
     });
 
-    it('is not written to by who was let in before', async () => {
+    it('is not written to by requests that were accepted before', async () => {
       const store = service.service.container.get(Store);
       expect((await remove()).status).to.equal(200);
       const document = { id: 'late', createdAt: new Date(), updatedAt: new Date() } as never;

@@ -9,7 +9,7 @@ import { openRaw, servedDatabases, type TestDatabase } from '../support/database
 import { issue, QUERY } from '../support/present.ts';
 import { createTenant, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
 
-describe('tenants through HTTP', () => {
+describe('Tenants through HTTP', () => {
   let service: TestService;
   let root: string;
 
@@ -23,7 +23,7 @@ describe('tenants through HTTP', () => {
     service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
   const create = (json: unknown) => call('POST', '/tenant', json);
 
-  it('are created whole: shown as the contract says, with keys and an administrator', async () => {
+  it('are created complete: as in the API document, with keys and an administrator', async () => {
     const made = await create({ id: 'acme', name: 'Acme', description: 'Anvils', roles: TENANT_ROLES });
     expect(made.status, made.text).to.equal(201);
     const { clients, createdAt, updatedAt, warnings, ...fields } = made.body;
@@ -60,7 +60,7 @@ describe('tenants through HTTP', () => {
     ]);
   });
 
-  it('say whose they are, in what was read as in what was written', async () => {
+  it('contain their owner, when read and when written', async () => {
     const address = { streetAddress: 'Main Street 1', locality: 'Berlin', postalCode: '10115' };
     const said = {
       organization: 'Acme GmbH',
@@ -92,7 +92,7 @@ describe('tenants through HTTP', () => {
     }
   });
 
-  it('without roles have no administrator, until roles are given', async () => {
+  it('without roles have no administrator until roles are assigned', async () => {
     expect((await create({ id: 'empty', name: 'Empty' })).body.clients).to.deep.equal([]);
     const given = await call('PATCH', '/tenant/empty', { roles: ['issuance:offer'] });
     expect(given.status, given.text).to.equal(200);
@@ -103,14 +103,14 @@ describe('tenants through HTTP', () => {
     expect(changed.body.clients[0]).to.not.have.property('secret');
   });
 
-  it('are not created of what is refused at a path', async () => {
+  it('are rejected with a path for invalid values', async () => {
     const answer = await create({ id: 'fine', name: 'Fine', statusListConfig: { bits: 3 } });
     expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
     expect(answer.body.errors[0].path).to.equal('statusListConfig.bits');
     expect((await call('GET', '/tenant/fine')).status).to.equal(404);
   });
 
-  it('are not created twice, nor over the administrator of somebody else', async () => {
+  it('are not created twice, nor over the administrator of another tenant', async () => {
     await create({ id: 'once', name: 'Once', roles: ['clients:manage'] });
     const again = await create({ id: 'once', name: 'Again', roles: ['clients:manage'] });
     expect([again.status, again.body.code]).to.deep.equal([409, 'conflict']);
@@ -134,7 +134,7 @@ describe('tenants through HTTP', () => {
     expect((await call('GET', '/tenant/later')).status, 'nothing remains of it').to.equal(404);
   });
 
-  it('change by fields: what is left out stays, null resets, and bad values change nothing', async () => {
+  it('change by properties: omitted ones stay, null resets, and invalid values change nothing', async () => {
     const sessionConfig = { ttlSeconds: 3600, cleanupMode: 'anonymize' };
     const statusListConfig = { capacity: 200, bits: 2, ttl: 60 };
     await create({ id: 'patched', name: 'One', description: 'First', sessionConfig, statusListConfig });
@@ -172,7 +172,7 @@ describe('tenants through HTTP', () => {
     expect((await call('PATCH', '/tenant/nobody', { name: 'x' })).status).to.equal(404);
   });
 
-  it('set their own session storage, over the global default', async () => {
+  it('set their own retention, over the global default', async () => {
     const { token } = await createTenant(service, 'stored');
     const own = (method: string, json?: unknown) => call(method, '/session-config', json, token);
     const defaults = { ttlSeconds: 86_400, cleanupMode: 'full' };
@@ -205,7 +205,7 @@ describe('tenants through HTTP', () => {
     expect((await call('PATCH', '/tenant/paused', { status: 'closed' })).status).to.equal(400);
   });
 
-  it('are deleted with everything, and come back as strangers', async () => {
+  it('are deleted completely, and are new tenants when they are created again', async () => {
     const issuer = '/.well-known/openid-credential-issuer/gone';
     const before = await createTenant(service, 'gone');
     const own = (path: string, json: object) => call('POST', path, json, before.token);
@@ -256,7 +256,7 @@ const DAY_MS = 86_400_000;
 const inMs = (milliseconds: number) => new Date(Date.now() + milliseconds).toISOString();
 
 for (const kind of servedDatabases()) {
-  describe(`A tenant that ends by itself, on ${kind.name}`, () => {
+  describe(`A tenant with an expiry date, on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;
     let root: string;
@@ -285,7 +285,7 @@ for (const kind of servedDatabases()) {
       await raw.close();
     };
 
-    it('says when, and can be given more time or less, or all', async () => {
+    it('returns the date, which can be moved or removed', async () => {
       const endsAt = inMs(DAY_MS);
       const made = await call('POST', '/tenant', { id: 'trial', name: 'Trial', endsAt });
       expect(made.status).to.equal(201);
@@ -301,7 +301,7 @@ for (const kind of servedDatabases()) {
       });
     });
 
-    it('cannot end in the past, in the far future, or at no time', async () => {
+    it('cannot expire in the past, in the far future or at an invalid time', async () => {
       await call('POST', '/tenant', { id: 'trial', name: 'Trial' });
       for (const endsAt of [inMs(-1_000), inMs(3_660 * DAY_MS), 'tomorrow', 1_900_000_000]) {
         const refused = await call('PATCH', '/tenant/trial', { endsAt });
@@ -314,7 +314,7 @@ for (const kind of servedDatabases()) {
       expect((await call('GET', '/tenant/other')).status).to.equal(404);
     });
 
-    it('goes once, also when several processes find it, as a deed of the service', async () => {
+    it('is removed once, also when several processes find it, by the service', async () => {
       await call('POST', '/tenant', { id: 'trial', name: 'Trial', endsAt: inMs(DAY_MS / 2) });
       await call('POST', '/tenant', { id: 'stays', name: 'Stays', endsAt: inMs(DAY_MS) });
       expect((await remove()).removed).to.equal(0);
@@ -333,13 +333,13 @@ for (const kind of servedDatabases()) {
       await service.close();
       service = await start();
       const { maintenance } = service.service.container.get(Store);
-      while ((await maintenance.removeRemains(new Date(Date.now() + 61_000), 100)) > 0);
+      while ((await maintenance.removeRemainingRows(new Date(Date.now() + 61_000), 100)) > 0);
       root = await service.rootToken();
       expect((await call('POST', '/tenant', { id: 'trial', name: 'Again' })).status).to.equal(201);
       expect((await remove()).removed).to.equal(0);
     });
 
-    it('stays when it was given more time at the last moment', async () => {
+    it('stays if its expiry is extended at the last moment', async () => {
       await call('POST', '/tenant', { id: 'trial', name: 'Trial', endsAt: inMs(DAY_MS / 2) });
       expect((await call('PATCH', '/tenant/trial', { endsAt: inMs(DAY_MS) })).status).to.equal(200);
       const store = service.service.container.get(Store);

@@ -18,7 +18,7 @@ type Item = {
 
 const LIST = 'https://lists.example/list?key=secret';
 
-describe('What the trust of a tenant rests on', () => {
+describe('The trust forecast of a tenant', () => {
   let service: TestService;
   let acme: Populated;
   let other: Populated;
@@ -54,7 +54,7 @@ describe('What the trust of a tenant rests on', () => {
   };
   const of = (items: readonly Item[], kind: string) => items.filter((item) => item.kind === kind);
 
-  it('is every key chain that signs the requests of a configuration', async () => {
+  it('contains every key chain that signs the requests of a configuration', async () => {
     const call = (path: string, json: object) => service.call('POST', path, { token: other.token, json });
     expect((await call('/key-chain', { id: 'further', usageType: 'access' })).status).to.equal(201);
     const dcql_query = { credentials: [{ id: 'c', format: 'dc+sd-jwt', meta: { vct_values: ['urn:x:1'] } }] };
@@ -65,7 +65,7 @@ describe('What the trust of a tenant rests on', () => {
     expect(further?.affects.presentation).to.deep.equal(['several']);
   });
 
-  it('is shown without the queries of addresses, and to nobody who may use some configurations alone', async () => {
+  it('is shown without the queries of addresses, and not to clients that are restricted to some configurations', async () => {
     for (const path of ['/trust/lists', '/trust/forecast', '/cache/stats']) {
       const answer = await service.call('GET', path, { token: acme.token });
       expect(answer.status, answer.text).to.equal(200);
@@ -78,7 +78,7 @@ describe('What the trust of a tenant rests on', () => {
     }
   });
 
-  it('is told the soonest first, each thing once with all that fails then, and what to do', async () => {
+  it('is sorted by date, each entry once with everything that fails then and the required action', async () => {
     const items = await forecast();
     const times = items.map(({ endsAt }) => endsAt);
     expect(times).to.deep.equal(times.toSorted());
@@ -102,7 +102,7 @@ describe('What the trust of a tenant rests on', () => {
     expect(JSON.stringify(items)).not.to.include('secret');
   });
 
-  it('is told in pages, and up to a time', async () => {
+  it('is returned in pages and up to a time', async () => {
     const all = await forecast();
     const seen: Item[] = [];
     let path: string | undefined = '/trust/forecast?limit=3';
@@ -134,7 +134,7 @@ describe('What the trust of a tenant rests on', () => {
       expect((await service.call('GET', `/trust/forecast?${bad}`, { token: acme.token })).status, bad).to.equal(400);
   });
 
-  it('is found by its kind, and by what it or something that rests on it is called', async () => {
+  it('is searched by kind and by the names of an entry and its dependents', async () => {
     const all = await forecast();
     const found = async (query: string) => {
       const answer = await service.call('GET', `/trust/forecast?limit=2&${query}`, { token: acme.token });
@@ -159,7 +159,7 @@ describe('What the trust of a tenant rests on', () => {
       expect((await service.call('GET', `/trust/forecast?${bad}`, { token: acme.token })).status, bad).to.equal(400);
   });
 
-  it('is told to each role as far as its configurations go', async () => {
+  it('is returned to each role for its configurations', async () => {
     const asking = await forecast(await addClient(acme, 'asks', { roles: ['presentation:manage'] }));
     expect(of(asking, 'anchor')).to.have.length(1);
     expect(asking.flatMap(({ affects }) => affects.issuance)).to.deep.equal([]);
@@ -169,7 +169,7 @@ describe('What the trust of a tenant rests on', () => {
     expect(of(issuing, 'key-chain').map(({ id }) => id)).to.include(acme.ids.keyChain);
   });
 
-  it('names the member that takes the next signer, as far as the caller may write it', async () => {
+  it('names the property for the next signer if the caller may write it', async () => {
     const provider = await certify({ name: 'Wallets' });
     const json = {
       display: [{ name: 'Acme', locale: 'en' }],
@@ -189,17 +189,17 @@ describe('What the trust of a tenant rests on', () => {
     expect(adviceOf(asking, provider)).to.equal('');
   });
 
-  it('is no business of another tenant', async () => {
+  it('is inaccessible to another tenant', async () => {
     const theirs = JSON.stringify(await forecast(other.token));
     for (const own of [thumbprintOf(anchor.certificate), 'lists.example/list', 'first', acme.ids.keyChain])
       expect(theirs).not.to.include(own);
   });
 
-  it('names a list whose signer waits to be confirmed, with what to do', async () => {
+  it('contains a list whose signer waits for confirmation, with the required action', async () => {
     const kept = service.service.container.get(Store).lists('acme-corp' as TenantId);
     const id = copyIdOf(LIST, pinSigners([pem(operator)]));
     const signer = anchor.certificate;
-    await kept.holdAgainst(id, { uri: LIST }, { fault: 'untrusted_signer', reason: 'x', signer }, new Date());
+    await kept.recordProblem(id, { uri: LIST }, { fault: 'untrusted_signer', reason: 'x', signer }, new Date());
     const held = of(await forecast(), 'followed-list').find((item) => item.id === id);
     expect(held?.renews).to.equal(false);
     expect(held?.advice).to.include('/trust/lists/{id}/confirm-signer');

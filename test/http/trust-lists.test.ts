@@ -26,7 +26,7 @@ const headerOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[0] ?? ''
 const payloadOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
 const numberOf = (jwt: string) => payloadOf(jwt).LoTE.ListAndSchemeInformation.LoTESequenceNumber;
 
-describe('trust lists through HTTP', () => {
+describe('Trust lists through HTTP', () => {
   let service: TestService;
   let tenant: { id: string; token: string };
   let university: Certified;
@@ -87,7 +87,7 @@ describe('trust lists through HTTP', () => {
         (entity: any) => entity.TrustedEntityInformation.TEAddress.TEPostalAddress,
       );
 
-    it('has a street and a country: its own, else that of the tenant, else that of its certificate', async () => {
+    it('has a street and a country: its own, otherwise that of the tenant, otherwise that of its certificate', async () => {
       const own = await createTenant(service, 'addressed', {
         country: 'DE',
         address: { streetAddress: 'Hauptstraße 1', locality: 'Berlin', postalCode: '10115' },
@@ -139,7 +139,7 @@ describe('trust lists through HTTP', () => {
         ['PUT', { entities: [] }],
         ['PATCH', { entities: [] }],
       ] as const) {
-        it(`${method} publishes what is known and warns about each missing property`, async () => {
+        it(`${method} publishes the known data and warns about each missing property`, async () => {
           const token = await bareOf();
           const id = `bare-${method.toLowerCase()}`;
           const json = { ...(prepare === undefined && { id }), entities: [ours, theirs()] };
@@ -183,7 +183,7 @@ describe('trust lists through HTTP', () => {
         expect((await callAs(token, 'GET', '/trust-list/european')).status).to.equal(404);
       });
 
-      it('is rejected under the profile eu, which cannot be taken on with such a list', async () => {
+      it('is rejected with the profile eu, which cannot be set with such a list', async () => {
         const token = await bareOf();
         await callAs(token, 'POST', '/trust-list', { id: 'in-the-way', entities: [theirs()] });
         const root = await service.rootToken();
@@ -201,7 +201,7 @@ describe('trust lists through HTTP', () => {
   });
 
   describe('a list', () => {
-    it('is composed, signed, shown and published', async () => {
+    it('is composed, signed, returned and published', async () => {
       const json = { id: 'both', description: 'All', entities: [internal(), external()] };
       const { warnings, ...made } = await ok('POST', '/trust-list', json);
       expect(warnings).to.deep.equal([]);
@@ -234,7 +234,7 @@ describe('trust lists through HTTP', () => {
       expect((await published('both')).text).to.equal(made.jwt);
     });
 
-    it('is believed by our own reader under the CA of its signer, and vouches for whom it names', async () => {
+    it('is accepted by our own reader under the CA of its signer and makes its entities trusted', async () => {
       const { jwt } = await ok('GET', '/trust-list/both');
       const header = headerOf(jwt);
       expect(header).to.include({ alg: 'ES256', typ: 'trustlist+jwt' });
@@ -272,7 +272,7 @@ describe('trust lists through HTTP', () => {
       expect(() => verifyTrustList(readers, jwt, pinSigners([pem(other)]).anchors, new Date())).to.throw(/untrusted_signer/);
     });
 
-    it('says what its operator says, and has services of its kind', async () => {
+    it('contains the data of its operator and has services of its kind', async () => {
       const scheme = {
         LoTEType: 'http://uri.etsi.org/19602/LoTEType/EUPIDProvidersList',
         SchemeOperatorName: [{ lang: 'en', value: 'Ministry' }],
@@ -290,7 +290,7 @@ describe('trust lists through HTTP', () => {
       expect(services.map(({ type }) => type?.split('/SvcType/')[1])).to.deep.equal(['PID/Issuance', 'PID/Revocation']);
     });
 
-    it('of a European type says all that it must, or is refused with all that is missing', async () => {
+    it('of a European type contains all required data, or is rejected with everything that is missing', async () => {
       const made = async (type: string, scheme: object = {}, more: object = {}) => {
         const LoTEType = `http://uri.etsi.org/19602/LoTEType/${type}`;
         const data = { LoTE: { ListAndSchemeInformation: { LoTEType, ...scheme } } };
@@ -313,7 +313,7 @@ describe('trust lists through HTTP', () => {
       expect(nowhere.body.detail, 'the signer of a tenant that says no country').to.match(/names no country/);
     });
 
-    it('of a European type takes what the tenant says of itself', async () => {
+    it('of a European type takes the data of the tenant', async () => {
       const { token } = await createTenant(service, 'office', {
         organization: 'Office of Lists',
         country: 'DE',
@@ -341,7 +341,7 @@ describe('trust lists through HTTP', () => {
       expect(issuance.ServiceTypeIdentifier).to.equal('http://trust.ec.europa.eu/lists/mDL/SvcType/Issuance');
     });
 
-    it('of public bodies says how each stands, and since when', async () => {
+    it('of public bodies contains the status of each and its date', async () => {
       const LoTEType = 'http://uri.etsi.org/19602/LoTEType/EUPubEAAProvidersList';
       const scheme = { LoTEType, SchemeOperatorName: [{ lang: 'en', value: 'Ministry' }], ...EXPLICIT };
       const data = { LoTE: { ListAndSchemeInformation: scheme } };
@@ -378,7 +378,7 @@ describe('trust lists through HTTP', () => {
       expect(warnings[0]?.message).to.match(/names DE, the list EU as its SchemeTerritory/);
     };
 
-    it('has no warning when the certificate of its signer names the SchemeTerritory EU', async () => {
+    it('has no warning when the certificate of its signer contains the SchemeTerritory EU', async () => {
       const scheme = {
         LoTEType: 'http://uri.etsi.org/19602/LoTEType/EUPIDProvidersList',
         SchemeOperatorName: [{ lang: 'en', value: 'Agency' }],
@@ -395,7 +395,7 @@ describe('trust lists through HTTP', () => {
       expect(made.warnings).to.deep.equal([]);
     });
 
-    it('signed by somebody who is called otherwise than its operator is published with a warning', async () => {
+    it('signed with another name than its operator is published with a warning', async () => {
       const scheme = { SchemeOperatorName: [{ lang: 'en', value: 'Somebody else' }] };
       const data = { LoTE: { ListAndSchemeInformation: scheme } };
       const { warnings } = await ok('POST', '/trust-list', { entities: [], data });
@@ -403,14 +403,14 @@ describe('trust lists through HTTP', () => {
       expect(warnings[0]).to.include({ rule: 'TS 119 602 section 6.8', member: 'keyChainId' });
     });
 
-    it('may trust nobody, and goes by an id that nobody guesses unless it is given one', async () => {
+    it('may be empty, and has an unpredictable id unless it gets one', async () => {
       const made = await ok('POST', '/trust-list', { entities: [] });
       expect(made.id).to.match(/^[\w-]{22}$/);
       expect(made.data.LoTE).not.to.have.property('TrustedEntitiesList');
       expect((await read(made.jwt)).entities).to.deep.equal([]);
     });
 
-    it('is signed by the key chain that is wished for, by either of its names', async () => {
+    it('is signed by the chosen key chain, by either of its names', async () => {
       await ok('POST', '/key-chain', { id: 'lists-2', usageType: 'trustList' });
       const entity = {
         type: 'internal',
@@ -431,7 +431,7 @@ describe('trust lists through HTTP', () => {
     const refused = (answer: Answer, status: number, code: string) =>
       expect([answer.status, answer.body?.code], answer.text).to.deep.equal([status, code]);
 
-    it('makes a release with the next number, and keeps what was', async () => {
+    it('creates a release with the next number and keeps the previous ones', async () => {
       const first = await ok('POST', '/trust-list', { id: 'versions', entities: [internal()] });
       expect(await ok('GET', '/trust-list/versions/versions')).to.deep.equal([]);
       const second = await ok('PUT', '/trust-list/versions', { id: 'versions', entities: [external()] });
@@ -460,7 +460,7 @@ describe('trust lists through HTTP', () => {
       }
     });
 
-    it('shows what was page by page, however long', async () => {
+    it('returns previous releases page by page', async () => {
       const titled = (name: string, entities: object[] = []) => ({ description: name, entities });
       await ok('POST', '/trust-list', { id: 'paged', ...titled('1') });
       for (const name of ['2', '3', '4', '5', '6']) await ok('PUT', '/trust-list/paged', titled(name));
@@ -501,7 +501,7 @@ describe('trust lists through HTTP', () => {
       expect(all).to.deep.equal([...Array(11).fill('heavy'), '6', '5', '4', '3', '2', '1']);
     });
 
-    it('changes members whole, resets them by null, and signs anew without any', async () => {
+    it('replaces members, resets them by null and signs again without any', async () => {
       const data = { LoTE: { ListAndSchemeInformation: { SchemeTerritory: 'DE' } } };
       const json = { id: 'patched', description: 'x', certId: 'lists-2', entities: [internal()], data };
       const made = await ok('POST', '/trust-list', json);
@@ -519,7 +519,7 @@ describe('trust lists through HTTP', () => {
       await ok('DELETE', '/trust-list/patched');
     });
 
-    it('is refused, with nothing changed, for what cannot be listed or signed', async () => {
+    it('is rejected without a change for what cannot be listed or signed', async () => {
       const own = (changes: object) => ({ entities: [internal(changes)] });
       const other = (changes: object) => ({ entities: [external(changes)] });
       const scheme = (members: object) => ({
@@ -589,7 +589,7 @@ describe('trust lists through HTTP', () => {
       expect((await published('refused')).status).to.equal(404);
     });
 
-    it('takes entities of one name that can be told apart, or list the same', async () => {
+    it('accepts entities of one name that can be told apart or list the same', async () => {
       const names = [{ country: 'BE' }, { lang: 'de' }, { name: 'Other' }].map((changes) =>
         external({ issuerCertPem: pem(registry), info: { ...external().info, ...changes } }),
       );
@@ -615,7 +615,7 @@ describe('trust lists through HTTP', () => {
   });
 
   describe('an export', () => {
-    it('makes the same list again, here and elsewhere', async () => {
+    it('creates the same list again, here and elsewhere', async () => {
       const scheme = {
         LoTEType: 'urn:acme:list',
         SchemeOperatorAddress: {
@@ -657,8 +657,8 @@ describe('trust lists through HTTP', () => {
     });
   });
 
-  describe('a list that is gone', () => {
-    it('is published no more, and its number goes on when it comes back', async () => {
+  describe('a deleted list', () => {
+    it('is no longer published, and its number continues when it is created again', async () => {
       const json = { id: 'comes-back', entities: [internal()] };
       await ok('POST', '/trust-list', json);
       await ok('PATCH', '/trust-list/comes-back', {});
@@ -673,7 +673,7 @@ describe('trust lists through HTTP', () => {
   });
 
   describe('a key chain', () => {
-    it('does not go while a list names it, nor the last that signs lists', async () => {
+    it('cannot be deleted while a list references it, nor the last that signs lists', async () => {
       const { token } = await createTenant(service, 'holder');
       const as = (method: string, path: string, json?: unknown) => callAs(token, method, path, json);
       const conflict = async (method: string, path: string, json?: unknown) => {
@@ -699,8 +699,8 @@ describe('trust lists through HTTP', () => {
     });
   });
 
-  describe('for everybody', () => {
-    it('is one signed text that may be kept for an hour', async () => {
+  describe('for everyone', () => {
+    it('is one signed text that may be cached for an hour', async () => {
       const answer = await published('both');
       expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/jwt']);
       expect(answer.text).to.match(/^[\w-]+\.[\w-]+\.[\w-]+$/);
@@ -724,7 +724,7 @@ describe('trust lists through HTTP', () => {
       expect(changed.headers.get('etag')).to.not.equal(etag);
     });
 
-    it('is nowhere else', async () => {
+    it('is served nowhere else', async () => {
       for (const [id, of] of [
         ['none', 'acme'],
         ['both', 'nobody'],
@@ -734,7 +734,7 @@ describe('trust lists through HTTP', () => {
       }
     });
 
-    it('is kept no longer than it lasts, and not served when it has ended', async () => {
+    it('is cached no longer than its validity and not served after its expiry', async () => {
       const { sequenceNumber } = await ok('POST', '/trust-list', { id: 'ending', entities: [] });
       expect(sequenceNumber).to.equal(1);
       await later(30 * DAYS - 600_000, async () => {
@@ -764,8 +764,8 @@ describe('trust lists through HTTP', () => {
     });
   });
 
-  describe('by itself', () => {
-    it('is signed anew before it ends, of what is configured, and not sooner', async () => {
+  describe('automatically', () => {
+    it('is signed again before it expires, with the configured content, and not sooner', async () => {
       const { token } = await createTenant(service, 'renewed');
       const made = await callAs(token, 'POST', '/trust-list', { id: 'list', entities: [internal()] });
       const number = async () => numberOf((await published('list', {}, 'renewed')).text);

@@ -11,7 +11,7 @@ const VCT = 'urn:example:card:1';
 const DOC_TYPE = 'org.example.card.1';
 const NAMESPACE = 'org.example.card';
 
-describe('A question that is tried by its address', () => {
+describe('A presentation configuration that is tried by its address', () => {
   let service: TestService;
   let log: KeptLog;
   let token: string;
@@ -59,7 +59,7 @@ describe('A question that is tried by its address', () => {
       elements: { [NAMESPACE]: { name: SECRET } },
     });
 
-  it('says what a card and an mdoc are worth, and gives no value away, not even to the log', async () => {
+  it('evaluates a card and an mdoc without returning values, not even in the log', async () => {
     const vp_token = { card: [card()], plastic: [plastic()] };
     const whole = await attempt(JSON.stringify({ vp_token }));
     expect(whole.status, whole.text).to.equal(200);
@@ -82,7 +82,7 @@ describe('A question that is tried by its address', () => {
       expect(text).to.not.include(SECRET).and.not.include(Buffer.from(SECRET).toString('base64url'));
   });
 
-  it('refuses what is no presentation, too large, or of a question that is not there', async () => {
+  it('rejects invalid and too large presentations and unknown configurations', async () => {
     const sentence = await attempt('nonsense');
     expect([sentence.status, sentence.body.errors[0].path]).to.deep.equal([400, 'presentation']);
     expect(sentence.body.errors[0].message).to.match(/neither an SD-JWT VC nor an mdoc/);
@@ -94,7 +94,7 @@ describe('A question that is tried by its address', () => {
     expect(broken.body.presentations[0].queries[0].reason).to.equal('malformed');
   });
 
-  it('is no business of another tenant', async () => {
+  it('is inaccessible to another tenant', async () => {
     const other = await createTenant(service, 'bravo');
     expect((await attempt(card(), 'both', other.token)).status).to.equal(404);
   });

@@ -51,7 +51,7 @@ const PRESENTATIONS: Readonly<Record<string, readonly PresentationCase[]>> = {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-describe('What a verifier must refuse, and must not', () => {
+describe('Presentations that a verifier must reject', () => {
   let world: World;
   before(async () => {
     world = await openWorld();
@@ -71,7 +71,7 @@ describe('What a verifier must refuse, and must not', () => {
       for (const one of cases) it(`${one.row}: ${one.what}`, () => expectRefusedPresentation(world, one));
     });
   }
-  it('takes a card and a licence that are right, with a status that is valid, and confirmed transactions', async () => {
+  it('accepts a valid card and licence with a valid status and confirmed transactions', async () => {
     const valid = { status_list: { idx: 0, uri: publish(world) } };
     await expectTaken(world, 'dc+sd-jwt', {}, (asked) => world.card(asked));
     await expectTaken(world, 'dc+sd-jwt', {}, (asked) => world.card(asked, { visible: { status: valid } }));
@@ -132,7 +132,7 @@ describe('What a verifier must refuse, and must not', () => {
     }
   });
 
-  it('has no case that is tested nowhere', () => {
+  it('have a test for each numbered case', () => {
     const tables = [...Object.values(RESPONSES), ...Object.values(PRESENTATIONS), configurationCases, resultCases];
     const titles = globSync('test/{http,deep,unit/verification}/*.test.ts', { cwd: ROOT }).map((file) =>
       readFileSync(`${ROOT}${file}`, 'utf8'),

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { CompactEncrypt, exportJWK, generateKeyPair, importJWK } from 'jose';
-import { UNDECRYPTED_TRIES } from '../../application/verification/response-intake.ts';
+import { MAX_UNDECRYPTED_ATTEMPTS } from '../../application/verification/response-intake.ts';
 import { withoutIssuers } from '../support/failures.ts';
 import { type Asked, bind, encrypt, formOf, type Held, Shop } from '../support/present.ts';
 import type { Answer } from '../support/test-service.ts';
 
-describe('a response to a presentation request', () => {
+describe('A response to a presentation request', () => {
   let shop: Shop;
   let held: Held;
 
@@ -24,13 +24,14 @@ describe('a response to a presentation request', () => {
     expect(answer.headers.get('content-type')).to.equal('application/json');
   };
 
-  describe('keeps the session as it is', () => {
+  describe('leaves the session unchanged', () => {
     type Case = [string, string, (asked: Asked) => Promise<Answer>, number?];
     const state = (asked: Asked) => asked.payload['state'] as string;
     const vp = (asked: Asked) => JSON.stringify(tokenFor(asked));
     const cases: Case[] = [
       [
-        'N31 as JSON',
+        // N31
+        'as JSON',
         'plain',
         (asked) =>
           shop.service.call('POST', asked.payload['response_uri'], {
@@ -38,20 +39,26 @@ describe('a response to a presentation request', () => {
           }),
         415,
       ],
-      ['N32 over the size limit', 'plain', (asked) => shop.post(asked, { vp_token: 'x'.repeat(2_700_000), state: state(asked) }), 413],
-      ['N33 without content', 'plain', (asked) => shop.post(asked, { state: state(asked) })],
-      ['N38 without state', 'plain', (asked) => shop.post(asked, { vp_token: vp(asked) })],
+      // N32
+      ['over the size limit', 'plain', (asked) => shop.post(asked, { vp_token: 'x'.repeat(2_700_000), state: state(asked) }), 413],
+      // N33
+      ['without content', 'plain', (asked) => shop.post(asked, { state: state(asked) })],
+      // N38
+      ['without state', 'plain', (asked) => shop.post(asked, { vp_token: vp(asked) })],
       [
-        'N38 without state in the ciphertext',
+        // N38
+        'without state in the ciphertext',
         'check',
         async (asked) => shop.post(asked, { response: await encrypt(asked, { vp_token: tokenFor(asked) }) }),
       ],
       [
-        'N59 with a wrong state in the ciphertext',
+        // N59
+        'with a wrong state in the ciphertext',
         'check',
         async (asked) => shop.post(asked, { response: await encrypt(asked, { vp_token: tokenFor(asked), state: 'x' }) }),
       ],
-      ['N46 as an error with a wrong state', 'check', (asked) => shop.post(asked, { error: 'access_denied', state: 'wrong' })],
+      // N46
+      ['as an error with a wrong state', 'check', (asked) => shop.post(asked, { error: 'access_denied', state: 'wrong' })],
       [
         'with a parameter twice',
         'plain',
@@ -63,7 +70,7 @@ describe('a response to a presentation request', () => {
       ],
     ];
     for (const [what, configuration, attempt, status] of cases) {
-      it(`when it comes ${what}`, async () => {
+      it(`when it is sent ${what}`, async () => {
         const asked = await shop.ask(configuration);
         expectRefused(await attempt(asked), status);
         expect(await statusOf(asked)).to.equal('fetched');
@@ -71,14 +78,16 @@ describe('a response to a presentation request', () => {
       });
     }
 
-    it('when it comes N39 with the state of another session, which keeps too', async () => {
+    // N39
+    it('when it is sent with the state of another session, which stays unchanged, too', async () => {
       const [one, other] = [await shop.ask('plain'), await shop.ask('plain')];
       const vpToken = JSON.stringify(tokenFor(one));
       expectRefused(await shop.post(one, { vp_token: vpToken, state: other.payload['state'] }));
       expect([await statusOf(one), await statusOf(other)]).to.deep.equal(['fetched', 'fetched']);
     });
 
-    it('when it comes N40 to the address of another session', async () => {
+    // N40
+    it('when it is sent to the address of another session', async () => {
       const [one, other] = [await shop.ask('plain'), await shop.ask('plain')];
       expectRefused(await shop.post(other, await formOf(one, tokenFor(one))));
       expect([await statusOf(one), await statusOf(other)]).to.deep.equal(['fetched', 'fetched']);
@@ -93,27 +102,33 @@ describe('a response to a presentation request', () => {
     });
     const sealed = (asked: Asked) => encrypt(asked, { vp_token: tokenFor(asked), state: asked.payload['state'] });
     const cases: Case[] = [
-      ['N34 in the clear though it was to be encrypted', 'check', plain],
+      // N34
+      ['in the clear though it was to be encrypted', 'check', plain],
       [
-        'N35 encrypted though it was not asked for',
+        // N35
+        'encrypted though it was not asked for',
         'plain',
         async (asked) => ({ response: await sealed(await shop.ask()), state: asked.payload['state'] }),
       ],
-      ['N36 with presentations and an error', 'plain', (asked) => ({ ...plain(asked), error: 'x' })],
-      ['N37 encrypted and in the clear', 'check', async (asked) => ({ ...plain(asked), response: await sealed(asked) })],
-      ['N51 encrypted for another session', 'check', async () => ({ response: await sealed(await shop.ask()) })],
+      // N36
+      ['with presentations and an error', 'plain', (asked) => ({ ...plain(asked), error: 'x' })],
+      // N37
+      ['encrypted and in the clear', 'check', async (asked) => ({ ...plain(asked), response: await sealed(asked) })],
+      // N51
+      ['encrypted for another session', 'check', async () => ({ response: await sealed(await shop.ask()) })],
       [
-        'N55 with a byte changed',
+        // N55
+        'with a byte changed',
         'check',
         async (asked) => ({ response: (await sealed(asked)).replace(/.$/, (c) => (c === 'A' ? 'Q' : 'A')) }),
       ],
     ];
     for (const [what, configuration, form] of cases) {
-      it(`when it comes ${what}`, async () => {
+      it(`when it is sent ${what}`, async () => {
         const asked = await shop.ask(configuration);
         const sent = await form(asked);
         // What does not decrypt leaves the request open for a few tries.
-        for (let tries = 0; tries < UNDECRYPTED_TRIES; tries++) expectRefused(await shop.post(asked, sent));
+        for (let tries = 0; tries < MAX_UNDECRYPTED_ATTEMPTS; tries++) expectRefused(await shop.post(asked, sent));
         const seen = await shop.session(asked.session);
         expect(seen['status']).to.equal('failed');
         expect(seen['failure'].code).to.be.a('string');
@@ -123,7 +138,8 @@ describe('a response to a presentation request', () => {
     }
 
     for (const configuration of ['plain', 'check']) {
-      it(`N45 N48 when it is an error of the wallet, unencrypted, with ${configuration}`, async () => {
+      // N45, N48
+      it(`when it is an error of the wallet, unencrypted, with ${configuration}`, async () => {
         const asked = await shop.ask(configuration);
         const { state } = asked.payload;
         const answer = await shop.post(asked, { error: 'access_denied', error_description: 'no', state });
@@ -134,7 +150,8 @@ describe('a response to a presentation request', () => {
       });
     }
 
-    it('N47 when it is an error with a book of markup, of which little is kept', async () => {
+    // N47
+    it('when it is an error with a long text of markup, of which little is stored', async () => {
       const asked = await shop.ask();
       const error_description = `<script>alert(1)</script>\u0007${'long '.repeat(20_000)}`;
       const { state } = asked.payload;
@@ -148,8 +165,9 @@ describe('a response to a presentation request', () => {
     });
   });
 
-  describe('is taken', () => {
-    it('N41 N42 once, however often and however fast it comes', async () => {
+  describe('is accepted', () => {
+    // N41, N42
+    it('once, regardless of repetitions and concurrency', async () => {
       const asked = await shop.ask();
       const form = await formOf(asked, tokenFor(asked));
       const answers = await Promise.all([1, 2, 3, 4, 5].map(() => shop.post(asked, form)));
@@ -161,13 +179,14 @@ describe('a response to a presentation request', () => {
       expect((await shop.session(asked.session))['status'], 'the first result stays').to.equal('completed');
     });
 
-    it('N49 with unknown fields beside it', async () => {
+    // N49
+    it('with additional unknown fields', async () => {
       const asked = await shop.ask();
       const form = { ...(await formOf(asked, tokenFor(asked))), presentation_submission: '{}', extra: 'x' };
       expect((await shop.post(asked, form)).status).to.equal(200);
     });
 
-    it('with too many claims, of which only those that were asked for are kept', async () => {
+    it('with too many claims, of which only the requested ones are kept', async () => {
       const asked = await shop.ask();
       expect((await shop.present(asked, held)).status).to.equal(200);
       const text = JSON.stringify(await shop.session(asked.session));
@@ -175,7 +194,7 @@ describe('a response to a presentation request', () => {
     });
   });
 
-  it('answers other methods with 405', async () => {
+  it('with POST only, and other methods get 405', async () => {
     const asked = await shop.ask();
     const answer = await shop.service.call('GET', asked.payload['response_uri']);
     expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'POST']);
@@ -189,7 +208,7 @@ type Attempt = {
   readonly requestId: string;
 };
 
-describe('a response to a presentation request that cannot be read', () => {
+describe('An unreadable response to a presentation request', () => {
   let shop: Shop;
   let held: Held;
 
@@ -260,7 +279,7 @@ describe('a response to a presentation request that cannot be read', () => {
     ['plain-page', '[', /not a JSON object of the expected form/],
   ];
   for (const [configuration, body, reason] of ofPages) {
-    it(`is recorded when a page hands over ${JSON.stringify(body)} (${configuration})`, async () => {
+    it(`is recorded when a page passes ${JSON.stringify(body)} (${configuration})`, async () => {
       const made = await shop.call('POST', '/verifier/offer', {
         response_type: 'dc-api',
         requestId: configuration,
@@ -273,7 +292,7 @@ describe('a response to a presentation request that cannot be read', () => {
     });
   }
 
-  it('is recorded 20 times at most, and no longer changes the session then', async () => {
+  it('is recorded at most 20 times, and later ones do not change the session', async () => {
     const asked = await shop.ask('plain');
     const versions: unknown[] = [];
     for (let count = 0; count < 23; count++) {
@@ -284,7 +303,7 @@ describe('a response to a presentation request that cannot be read', () => {
     expect(new Set(versions.slice(19)).size, 'nothing is written any more').to.equal(1);
   });
 
-  it('is not recorded for a request that was answered, nor for an unknown one', async () => {
+  it('is not recorded for an answered request, nor for an unknown one', async () => {
     const asked = await shop.ask('plain');
     await shop.present(asked, held);
     expect((await shop.post(asked, { vp_token: '{}', state: 'x' })).status).to.equal(400);

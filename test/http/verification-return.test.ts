@@ -7,7 +7,7 @@ import { type Asked, bind, decode, encrypt, formOf, type Held, QUERY, Shop } fro
 const KEY = 'the-key-of-the-shop';
 const auth = (value: string) => ({ type: 'apiKey', config: { headerName: 'X-Shop-Key', value } });
 
-describe('after a presentation, the way back', () => {
+describe('The return to the verifier after a presentation', () => {
   let shop: Shop;
   let held: Held;
 
@@ -31,7 +31,7 @@ describe('after a presentation, the way back', () => {
   after(() => shop.close());
   beforeEach(() => shop.backend.forget());
 
-  it('carries a code with which the browser proves itself', async () => {
+  it('contains a code that authenticates the browser', async () => {
     const asked = await shop.ask('back');
     const answer = await shop.present(asked, held);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
@@ -51,7 +51,8 @@ describe('after a presentation, the way back', () => {
     const other = await shop.ask('back');
     await shop.present(other, held);
     const foreign = await shop.call('GET', `/session/${other.session}?response_code=${code}`);
-    expect(foreign.status, 'N148 of another session').to.equal(403);
+    // N148
+    expect(foreign.status, 'of another session').to.equal(403);
     const publicId = asked.url.split('/').at(-1);
     expect((await shop.call('GET', `/session/${publicId}`)).status, 'N149').to.equal(404);
     expect((await shop.call('GET', `/session/${asked.session}`, undefined, shop.acme.token)).status, 'N150').to.equal(404);
@@ -60,18 +61,19 @@ describe('after a presentation, the way back', () => {
   const codeOf = (url: string) => new URL(url).searchParams.get('response_code') ?? '';
   const read = async (session: string, code: string) => (await shop.call('GET', `/session/${session}?response_code=${code}`)).status;
 
-  it('can be proved once, also by many at once', async () => {
+  it('can be confirmed once, also with concurrent requests', async () => {
     const asked = await shop.ask('back');
     const code = codeOf((await shop.present(asked, held)).body.redirect_uri);
     expect(await read(asked.session, `${code}x`), 'spends nothing').to.equal(403);
     const statuses = await Promise.all(Array.from({ length: 8 }, () => read(asked.session, code)));
     expect(statuses.filter((status) => status === 200)).to.have.length(1);
     expect(statuses.filter((status) => status === 403)).to.have.length(7);
-    expect(await read(asked.session, code), 'N148 reused').to.equal(403);
+    // N148
+    expect(await read(asked.session, code), 'reused').to.equal(403);
     expect((await shop.session(asked.session)).status, 'the backend reads on').to.equal('completed');
   });
 
-  it('is open for five minutes', async () => {
+  it('is possible for five minutes', async () => {
     const asked = await shop.ask('back');
     const code = codeOf((await shop.present(asked, held)).body.redirect_uri);
     const now = Date.now();
@@ -85,7 +87,7 @@ describe('after a presentation, the way back', () => {
     }
   });
 
-  it('cannot be proved for a session that has no code', async () => {
+  it('cannot be confirmed for a session without a code', async () => {
     const asked = await shop.ask();
     expect(await read(asked.session, 'invented'), 'before the answer').to.equal(403);
     await shop.present(asked, held);
@@ -112,7 +114,7 @@ describe('after a presentation, the way back', () => {
     expect((await shop.call('GET', `/session/${asked.session}`)).body.status).to.equal('completed');
   });
 
-  it('is chosen by the webhook when it wants to, if that is an address', async () => {
+  it('is chosen by the webhook if it returns an address', async () => {
     const asked = await shop.ask('elsewhere');
     const { redirect_uri: chosen } = (await shop.present(asked, held)).body;
     expect(chosen).to.match(new RegExp(`^https://other\\.example/${asked.session}\\?response_code=`));
@@ -121,7 +123,7 @@ describe('after a presentation, the way back', () => {
     expect(kept).to.match(/^https:\/\/shop\.example\/done\//);
   });
 
-  it('is the configured one when the webhook answers with a success that is no JSON', async () => {
+  it('uses the configured address when the webhook answers with a success without JSON', async () => {
     const asked = await shop.ask('plain');
     const answer = await shop.present(asked, held);
     expect(answer.status, answer.text).to.equal(200);
@@ -130,7 +132,7 @@ describe('after a presentation, the way back', () => {
     expect([status, deliveries[0].result]).to.deep.equal(['completed', 'delivered']);
   });
 
-  it('does not exist when the webhook is down: one attempt, failed, and the wallet learns nothing', async () => {
+  it('does not exist when the webhook is unavailable: one attempt, failed, and the wallet learns nothing', async () => {
     const asked = await shop.ask('down');
     const answer = await shop.present(asked, held);
     expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_request']);
@@ -147,7 +149,7 @@ describe('after a presentation, the way back', () => {
     expect(shop.backend.calls, 'never again').to.have.length(1);
   });
 
-  it('never leads past the key of the webhook', async () => {
+  it('never contains the key of the webhook', async () => {
     const override = { url: `${shop.backend.url}/override`, auth: auth('another-secret-key') };
     const asked = await shop.ask('down', { webhook: override });
     expect((await shop.present(asked, held)).status).to.equal(200);
@@ -250,7 +252,7 @@ describe('a presentation request with a redirect, on two devices', () => {
     shop.post(asked, await formOf(asked, { card: [presentationFor(asked, requestId)] }));
 
   for (const requestId of ['encrypted', 'plain', 'unsigned', 'posted', 'mdoc', 'chosen']) {
-    it(`redirects the wallet of \`uri\` alone (${requestId})`, async () => {
+    it(`redirects only the wallet of \`uri\` (${requestId})`, async () => {
       const goal = requestId === 'chosen' ? 'https://other.example/' : 'https://shop.example/back?s=';
       const same = await offer(requestId);
       expect(same.crossDeviceUri).to.not.equal(same.uri);
@@ -302,7 +304,7 @@ describe('a presentation request with a redirect, on two devices', () => {
     }
   });
 
-  it('lets exactly one of the two links be used', async () => {
+  it('allows exactly one of the two links to be used', async () => {
     const made = await offer('encrypted');
     const [first, second] = [await read(made, 'uri'), await read(made, 'crossDeviceUri')];
     expect(first.payload['state']).to.not.equal(second.payload['state']);
@@ -310,13 +312,13 @@ describe('a presentation request with a redirect, on two devices', () => {
     expect((await answer(first, 'encrypted')).status).to.equal(400);
   });
 
-  it('sends a wallet on another device to no application when its user refuses', async () => {
+  it('redirects a wallet on another device to no application when its user declines', async () => {
     const asked = await read(await offer('plain'), 'crossDeviceUri');
     const refused = await shop.post(asked, { error: 'access_denied', state: asked.payload['state'] });
     expect(refused.body).to.deep.equal({ redirect_uri: `${shop.service.address}/shop/presented` });
   });
 
-  it('applies to a redirectUri of the request, and leaves one link where no redirect can follow', async () => {
+  it('applies to a redirectUri of the request, and returns one link if no redirect can follow', async () => {
     await shop.configure({ id: 'none', dcql_query: QUERY });
     const none = await offer('none');
     expect(none.crossDeviceUri).to.equal(none.uri);
@@ -326,7 +328,7 @@ describe('a presentation request with a redirect, on two devices', () => {
     expect((await shop.service.call('GET', `${requestUrl}/cross-device`)).status).to.equal(404);
   });
 
-  it('serves the request for another device to nobody who has the other link alone', async () => {
+  it('serves the request for another device only with its own link', async () => {
     const [made, foreign] = [await offer('encrypted'), await offer('encrypted')];
     const urlOf = (link: string) => new URL(link).searchParams.get('request_uri') ?? '';
     const [requestUrl, other] = [urlOf(made.uri), urlOf(foreign.crossDeviceUri)];

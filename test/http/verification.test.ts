@@ -7,7 +7,7 @@ import { createTenant, startTestService, type TestService } from '../support/tes
 
 const MEDIA_TYPE = 'application/oauth-authz-req+jwt';
 
-describe('verifying through HTTP', () => {
+describe('Verifying through HTTP', () => {
   let shop: Shop;
   let held: Held;
 
@@ -18,7 +18,7 @@ describe('verifying through HTTP', () => {
   after(() => shop.close());
 
   describe('a request object', () => {
-    it('is signed by the access key, names it by its hash, and keeps the anchor out', async () => {
+    it('is signed by the access key, contains its hash and omits the anchor', async () => {
       const asked = await shop.ask();
       const answer = await shop.service.call('GET', asked.url);
       expect(answer.headers.get('content-type')).to.equal(MEDIA_TYPE);
@@ -35,7 +35,7 @@ describe('verifying through HTTP', () => {
       expect(leaf.toString().trim()).to.equal(chain.activeCertificate.trim());
     });
 
-    it('carries what the protocol defines and nothing else', async () => {
+    it('contains only what the protocol defines', async () => {
       const { payload, session: id, url } = await shop.ask();
       expect(payload).to.include({
         response_type: 'vp_token',
@@ -62,7 +62,7 @@ describe('verifying through HTTP', () => {
       expect(JSON.stringify(payload), 'the session id stays with the client').to.not.include(id);
     });
 
-    it('names its signing key by the thumbprint in kid, beside x5c, also for a wallet with a nonce', async () => {
+    it('references its signing key by the thumbprint in kid, with x5c, also for a wallet with a nonce', async () => {
       const asked = await shop.ask();
       const wallet = { form: { wallet_nonce: 'a-nonce' } };
       const again = decode((await shop.service.call('POST', asked.url, wallet)).text);
@@ -74,7 +74,7 @@ describe('verifying through HTTP', () => {
       }
     });
 
-    it('has a key, a nonce and a state of its own each time', async () => {
+    it('has its own key, nonce and state each time', async () => {
       const all = await Promise.all([1, 2, 3].map(() => shop.ask()));
       const of = (read: (payload: Asked['payload']) => unknown) => new Set(all.map(({ payload }) => read(payload))).size;
       expect(of((payload) => payload['client_metadata'].jwks.keys[0].x)).to.equal(3);
@@ -82,7 +82,8 @@ describe('verifying through HTTP', () => {
       expect([of((payload) => payload['nonce']), of((payload) => payload['state'])]).to.deep.equal([3, 3]);
     });
 
-    it('N29 is served again byte for byte, and N23 not after the answer', async () => {
+    // N29, N23
+    it('is served again byte for byte, and not after the answer', async () => {
       const asked = await shop.ask();
       const again = await shop.service.call('GET', asked.url);
       expect([again.status, again.text]).to.deep.equal([200, asked.text]);
@@ -93,7 +94,7 @@ describe('verifying through HTTP', () => {
       expect((await shop.session(asked.session)).status).to.equal('completed');
     });
 
-    it('repeats the nonce of a wallet that posts one, and otherwise stays as it is', async () => {
+    it('repeats the nonce of a wallet that posts one, and is otherwise unchanged', async () => {
       const asked = await shop.ask();
       const metadata = JSON.stringify({
         vp_formats_supported: { 'dc+sd-jwt': {}, mso_mdoc: {} },
@@ -112,15 +113,21 @@ describe('verifying through HTTP', () => {
     });
 
     const bad: [string, object, number][] = [
-      ['N24 in a JSON body', { json: { wallet_nonce: 'x' } }, 415],
-      ['N25 with a nonce that is too long', { form: { wallet_nonce: 'x'.repeat(513) } }, 400],
-      ['N25 with control characters in the nonce', { form: { wallet_nonce: 'a\u0000b\n' } }, 400],
-      ['N26 with metadata that is not JSON', { form: { wallet_metadata: '{' } }, 400],
-      ['N27 without a format that we ask for', { form: { wallet_metadata: '{"vp_formats_supported":{"mso_mdoc":{}}}' } }, 400],
-      ['N28 without our client identifier prefix', { form: { wallet_metadata: '{"client_id_prefixes_supported":["redirect_uri"]}' } }, 400],
+      // N24
+      ['in a JSON body', { json: { wallet_nonce: 'x' } }, 415],
+      // N25
+      ['with a nonce that is too long', { form: { wallet_nonce: 'x'.repeat(513) } }, 400],
+      // N25
+      ['with control characters in the nonce', { form: { wallet_nonce: 'a\u0000b\n' } }, 400],
+      // N26
+      ['with metadata that is not JSON', { form: { wallet_metadata: '{' } }, 400],
+      // N27
+      ['without a format that we ask for', { form: { wallet_metadata: '{"vp_formats_supported":{"mso_mdoc":{}}}' } }, 400],
+      // N28
+      ['without our client identifier prefix', { form: { wallet_metadata: '{"client_id_prefixes_supported":["redirect_uri"]}' } }, 400],
     ];
     for (const [what, options, status] of bad) {
-      it(`is not given to a wallet that posts ${what}`, async () => {
+      it(`is not returned to a wallet that posts ${what}`, async () => {
         const made = await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'check' });
         const url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
         const answer = await shop.service.call('POST', url, options);
@@ -130,7 +137,8 @@ describe('verifying through HTTP', () => {
       });
     }
 
-    it('N21 N30 is unknown under another id, another tenant and a reserved name, without detail', async () => {
+    // N21, N30
+    it('answers 404 without detail for an unknown id, another tenant and a reserved name', async () => {
       const { url } = await shop.ask();
       const id = url.split('/').at(-1);
       const paths = [`/shop/request/unknown`, `/acme/request/${id}`, `/nobody/request/${id}`];
@@ -144,7 +152,8 @@ describe('verifying through HTTP', () => {
       expect(posted.status).to.equal(404);
     });
 
-    it('N22 N43 is over after its time', async () => {
+    // N22, N43
+    it('answers 404 after its expiry', async () => {
       await shop.configure({ id: 'short', lifeTime: 30 });
       const asked = await shop.ask('short');
       const clock = sinon.useFakeTimers({ now: Date.now() + 30_500, toFake: ['Date'] });
@@ -162,7 +171,8 @@ describe('verifying through HTTP', () => {
   });
 
   describe('trust', () => {
-    it('N138 is nobody by default, an anchor by PEM while it is configured, and nobody again', async () => {
+    // N138
+    it('is missing by default, exists while an anchor is configured by PEM, and is missing again', async () => {
       await shop.configure({ id: 'trusting', trustAnchors: undefined });
       const attempt = async () => {
         const asked = await shop.ask('trusting');
@@ -180,7 +190,7 @@ describe('verifying through HTTP', () => {
       expect(await attempt()).to.deep.equal([400, 'failed', true]);
     });
 
-    it('that is taken away counts no more for later requests, and still for those that are under way', async () => {
+    it('that is removed counts no longer for later requests, but still for open ones', async () => {
       await shop.configure({ id: 'withdrawn' });
       const asked = await shop.ask('withdrawn');
       await shop.call('PATCH', '/verifier/config/withdrawn', { trustAnchors: null });
@@ -190,7 +200,7 @@ describe('verifying through HTTP', () => {
   });
 });
 
-describe('what a wallet discloses', () => {
+describe('the disclosed data of a wallet', () => {
   let shop: Shop;
   let held: Held;
 
@@ -213,21 +223,21 @@ describe('what a wallet discloses', () => {
     return values;
   };
 
-  it('reaches the backend whole, without what binds it to its holder and its status', async () => {
+  it('reach the backend completely, without the holder binding and the status', async () => {
     const values = await presented('all');
     expect(values).to.deep.include({ name: 'Ada', age: 36, vct: 'urn:card:1' });
     expect(values).to.not.have.any.keys('cnf', 'status', '_sd', '_sd_alg');
   });
-  it('is what was disclosed, and nothing that was withheld', async () => {
+  it('are the disclosed claims without the withheld ones', async () => {
     expect(await presented('all', ['name']))
       .to.deep.include({ name: 'Ada' })
       .and.not.have.property('age');
   });
-  it('is cut to what was asked for where the configuration says so', async () => {
+  it('are reduced to the requested claims if the configuration requires it', async () => {
     expect(await presented('asked')).to.deep.equal({ name: 'Ada' });
   });
 
-  it('may be asked for longer than sessions are kept', async () => {
+  it('can be read for longer than the retention of sessions', async () => {
     expect((await shop.call('PUT', '/session-config', { ttlSeconds: 60 })).status).to.equal(200);
     await shop.configure({ id: 'patient', lifeTime: 100_000 });
     const asked = await shop.ask('patient');
@@ -238,7 +248,7 @@ describe('what a wallet discloses', () => {
   });
 });
 
-describe('the status of a presented credential, through HTTP', () => {
+describe('the status of a presented credential', () => {
   describe('issued and verified by one service', () => {
     let shop: Shop;
 
@@ -261,7 +271,8 @@ describe('the status of a presented credential, through HTTP', () => {
       return [status, seen['status'], seen['failure']?.message ?? ''];
     };
 
-    it('N140 N141 decides at once, and a suspended credential can be reinstated', async () => {
+    // N140, N141
+    it('applies at once, and a suspended credential can be reinstated', async () => {
       const held = await shop.issue('card-status');
       expect((await attempt(held)).slice(0, 2)).to.deep.equal([200, 'completed']);
       await change(held, 2);
@@ -272,7 +283,7 @@ describe('the status of a presented credential, through HTTP', () => {
       expect(await attempt(held)).to.satisfy(refusedFor('status_revoked'));
     });
 
-    it('is its own: others of the same list stay valid', async () => {
+    it('is independent of other credentials in the same list', async () => {
       const [one, other] = [await shop.issue('card-status'), await shop.issue('card-status')];
       const uri = (held: Held) => decode(held.text).payload['status'].status_list.uri;
       expect(uri(one)).to.equal(uri(other));
@@ -281,7 +292,7 @@ describe('the status of a presented credential, through HTTP', () => {
       expect((await attempt(other)).slice(0, 2)).to.deep.equal([200, 'completed']);
     });
 
-    it('cannot be changed by another tenant, nor where there is none', async () => {
+    it('cannot be changed by another tenant, nor without a status', async () => {
       const held = await shop.issue('card-status');
       const foreign = await shop.call('POST', '/session/revoke', { sessionId: held.session, status: 1 });
       expect([foreign.status, foreign.body.code]).to.deep.equal([404, 'not_found']);
@@ -342,16 +353,18 @@ describe('the status of a presented credential, through HTTP', () => {
       return [status, seen.status, seen.failure?.message ?? ''];
     };
 
-    it('is fetched from there, and believed under the anchor of the credential', async () => {
+    it('is fetched from that service and accepted under the anchor of the credential', async () => {
       const [status, ended, message] = await attempt(verifier);
       expect([status, ended], String(message)).to.deep.equal([200, 'completed']);
     });
 
-    it('N147 is not fetched from an address that may not be called', async () => {
+    // N147
+    it('is not fetched from a disallowed address', async () => {
       expect(await attempt(guarded)).to.satisfy(refusedFor('status_unavailable'));
     });
 
-    it('N145 refuses while it cannot be fetched', async () => {
+    // N145
+    it('rejects the presentation while it cannot be fetched', async () => {
       await issuer.close();
       const late = await startTestService({ OUTBOUND_ALLOW: 'localhost' });
       try {

@@ -24,7 +24,7 @@ function example(file: string, backend: Backend): Record<string, unknown> {
 }
 
 for (const { name, open } of servedDatabases()) {
-  describe(`the whole story with somebody else's wallet, on ${name}`, () => {
+  describe(`The whole flow with an independent wallet, on ${name}`, () => {
     let database: TestDatabase | undefined;
     let backend: Backend;
     let service: TestService;
@@ -84,7 +84,7 @@ for (const { name, open } of servedDatabases()) {
         (error: Error & { response?: unknown }) => `${error.message} ${JSON.stringify(error)}`,
       );
 
-    it('collects a credential with a transaction code, once', async () => {
+    it('gets a credential with a transaction code, once', async () => {
       const wallet = new Openid4vcWallet();
       const { uri, session: id } = await offer({ tx_code: '493536', tx_code_description: 'By letter' });
       expect((await session(id)).status).to.equal('active');
@@ -114,7 +114,7 @@ for (const { name, open } of servedDatabases()) {
     });
 
     for (const configuration of ['age-check', 'age-check-plain']) {
-      it(`presents, is revoked and is refused, with ${configuration}`, async () => {
+      it(`presents the credential, and is rejected after its revocation, with ${configuration}`, async () => {
         const wallet = new Openid4vcWallet();
         const issued = await offer();
         const [credential] = await wallet.accept(issued.uri);

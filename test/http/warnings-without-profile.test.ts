@@ -84,7 +84,7 @@ describe('Warnings of a tenant without a profile', () => {
   };
   const rulesOf = (warnings: readonly Warning[]) => Object.fromEntries(warnings.map((w) => [w.member, w.rule]));
 
-  it('name general rules for an issuer that contradicts HAIP and the ARF', async () => {
+  it('contain general rules for an issuer that contradicts HAIP and the ARF', async () => {
     expect(rulesOf(await written('POST', '/issuer/config', ISSUANCE))).to.deep.equal({
       attestationChallenge: 'Attestation-based client authentication, section 8',
       dPopRequired: 'RFC 9700 section 2.2.1',
@@ -96,12 +96,12 @@ describe('Warnings of a tenant without a profile', () => {
   });
 
   for (const [id, body] of CREDENTIALS)
-    it(`mention neither HAIP nor the ARF for the credential configuration ${id}`, async () => {
+    it(`contain neither HAIP nor the ARF for the credential configuration ${id}`, async () => {
       await written('POST', '/issuer/credentials', { id, ...body });
       await written('PATCH', `/issuer/credentials/${id}`, { description: 'Changed' });
     });
 
-  it('name general rules for requests that contradict HAIP', async () => {
+  it('contain general rules for requests that contradict HAIP', async () => {
     const rules = [];
     for (const [id, body] of await presentations()) {
       const warnings = await written('POST', '/verifier/config', {
@@ -125,7 +125,7 @@ describe('Warnings of a tenant without a profile', () => {
     ]);
   });
 
-  it('mention neither HAIP nor the ARF for keys, certificates and settings', async () => {
+  it('contain neither HAIP nor the ARF for keys, certificates and settings', async () => {
     const root = await certify({ name: 'Root', ca: true });
     const leaf = await certify({ name: 'Leaf', by: root });
     const key = { ...leaf.privateKey.export({ format: 'jwk' }) };
@@ -147,7 +147,7 @@ describe('Warnings of a tenant without a profile', () => {
     });
   });
 
-  it('say that European readers expect separate authorities for a brought certificate of mixed usages', async () => {
+  it('say that European readers expect separate authorities for an imported certificate of mixed usages', async () => {
     const authority = await certify({ name: 'Authority', ca: true });
     const leaf = await certify({ name: 'Leaf', by: authority });
     const key = { ...leaf.privateKey.export({ format: 'jwk' }) };
@@ -184,7 +184,7 @@ describe('Notes of config check', () => {
     return stderr;
   };
 
-  it('mention neither HAIP nor the ARF for a tenant without a profile', async () => {
+  it('contain neither HAIP nor the ARF for a tenant without a profile', async () => {
     const notes = await check();
     expect(notes).to.include('note: plain/issuance/config.json: dPopRequired: ');
     expect(notes).to.include('note: plain/tenant.json: statusListConfig.ttl: ');
@@ -192,7 +192,7 @@ describe('Notes of config check', () => {
     expect(notes).to.not.match(PROFILE_TERMS);
   });
 
-  it('are those of the profile that --profile names', async () => {
+  it('match the profile of --profile', async () => {
     const haip = await check('--profile', 'haip');
     expect(haip).to.match(
       /^note: plain\/issuance\/config\.json: dPopRequired: .*\(HAIP 1\.0 section 4, .*; the profile haip rejects it\)/m,
@@ -204,7 +204,7 @@ describe('Notes of config check', () => {
     expect(haip).to.not.include('keys/ed.json');
   });
 
-  it('are not printed for an unknown profile, whose error names the allowed ones', async () => {
+  it('are not printed for an unknown profile, whose error lists the valid ones', async () => {
     for (const name of ['arf', '']) {
       const args = [`--profile=${name}`, folder.path];
       const { code, stdout, stderr } = await runCommand('commands/config-check', args, {});

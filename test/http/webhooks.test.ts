@@ -11,7 +11,7 @@ import { runCommand } from '../support/programs.ts';
 import { bentCalls, isSignedWith, SignedWorld, signaturesOf, switchSigning } from '../support/signed-calls.ts';
 
 for (const kind of servedDatabases()) {
-  describe(`Calls of backends, on ${kind.name}`, () => {
+  describe(`Webhook calls on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let world: SignedWorld;
     let foreign: string;
@@ -31,7 +31,7 @@ for (const kind of servedDatabases()) {
     const call = (method: string, path: string, json?: object) =>
       world.issuer.service.call(method, path, { token: world.issuer.token, ...(json && { json }) });
 
-    it('are signed from the beginning, though nobody was told a secret', async () => {
+    it('are signed from the beginning, although no client has read a secret', async () => {
       const before = await call('GET', '/webhook-secret');
       expect(before.body).to.deep.equal({ signing: 'v1', createdAt: null, former: [] });
       const first = await world.claimsCall();
@@ -44,7 +44,7 @@ for (const kind of servedDatabases()) {
     });
 
     for (const [name, make] of Object.entries(SignedWorld.CALLS)) {
-      it(`bear a signature: ${name}`, async () => {
+      it(`are signed: ${name}`, async () => {
         const secret = await world.rotate({ overlapSeconds: 0 });
         const made = await make(world);
         expect(isSignedWith(secret, made)).to.equal(true);
@@ -58,18 +58,18 @@ for (const kind of servedDatabases()) {
     }
 
     for (const [name, make] of Object.entries(SignedWorld.CALLS))
-      it(`name the session and the reference of its offer or request in the body: ${name}`, async () => {
+      it(`contain the session and the reference of its offer or request in the body: ${name}`, async () => {
         const { body } = await make(world);
         expect(body.session).to.be.a('string');
         expect(body.reference).to.equal(SignedWorld.REFERENCE);
       });
 
-    it('have no reference for an offer without one', async () => {
+    it('contain no reference for an offer without one', async () => {
       const { body } = await world.claimsCall({ reference: undefined });
       expect(body).to.not.have.property('reference');
     });
 
-    it('bear none of the three headers where that is configured, and nowhere else', async () => {
+    it('have none of the three headers where that is configured, and only there', async () => {
       const secret = await world.rotate();
       expect((await switchSigning(world.issuer, 'off')).body.signing).to.equal('off');
       for (const [name, make] of Object.entries(SignedWorld.CALLS)) {
@@ -85,7 +85,7 @@ for (const kind of servedDatabases()) {
       expect(isSignedWith(secret, await world.claimsCall())).to.equal(true);
     });
 
-    it('bear no key in a header of the signature', async () => {
+    it('have no key in a signature header', async () => {
       for (const headerName of ['Webhook-Signature', 'webhook-id', 'WEBHOOK-TIMESTAMP', 'Webhook-Token']) {
         const auth = { type: 'apiKey', config: { headerName, value: 'mine' } };
         const refused = await call('POST', '/verifier/config', {
@@ -97,7 +97,7 @@ for (const kind of servedDatabases()) {
       }
     });
 
-    it('go on for a configuration of an earlier release with such a header, until the webhook is written', async () => {
+    it('continue for a configuration of an earlier release with such a header until the webhook is saved', async () => {
       const { issuer, held } = world;
       const store = issuer.service.service.container.get(Store);
       const config = { headerName: 'Webhook-Token', value: 'key-of-an-earlier-release' };
@@ -129,7 +129,7 @@ for (const kind of servedDatabases()) {
 const MASTER_SECRET = 'a master secret for signed calls 0123456789';
 
 for (const kind of servedDatabases()) {
-  describe(`The secret of webhooks, on ${kind.name}`, () => {
+  describe(`The webhook secret on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let world: SignedWorld;
 
@@ -156,7 +156,7 @@ for (const kind of servedDatabases()) {
       return fitting;
     };
 
-    it('is not made over what somebody else did meanwhile, also when it is the first', async () => {
+    it('does not overwrite a concurrent change, also when it is the first', async () => {
       const { headers } = await call('GET', '/webhook-secret');
       const seen = { 'If-Match': headers.get('etag') ?? '' };
       const first = await call('POST', '/webhook-secret/rotate', {}, seen);
@@ -172,7 +172,7 @@ for (const kind of servedDatabases()) {
       expect(await signedWith(first.body.secret)).to.deep.equal([true]);
     });
 
-    it('signs beside the new one during the overlap, and not afterwards', async () => {
+    it('signs together with the new one during the overlap, and not afterwards', async () => {
       const first = await world.rotate({ overlapSeconds: 0 });
       const second = await world.rotate({ overlapSeconds: 2 });
       const third = await world.rotate({ overlapSeconds: 604_800 });
@@ -189,7 +189,7 @@ for (const kind of servedDatabases()) {
       expect(await signedWith(second, third, fourth)).to.deep.equal([false, false, true]);
     });
 
-    it('stands nowhere: no answer, export, log or audit entry has it', async () => {
+    it('is in no answer, export, log or audit entry', async () => {
       await world.rotate();
       const paths = ['/webhook-secret', '/audit-log?limit=500', '/session?limit=100', '/issuer/credentials'];
       const seen = await Promise.all(paths.map((path) => call('GET', path)));

@@ -30,7 +30,7 @@ export const EXPECTED: readonly Expected[] = [
     flows: ['deferred'],
     says: /^Error retrieving deferred credentials from the service "\{\\"credentials\\":\[/,
     reason: 'it takes a `notification_id` beside deferred credentials for a fault, which is where OpenID4VCI 1.0 section 9.2 has it',
-    test: 'http/independent-wallets.test.ts: but for a fault of theirs, which is still there',
+    test: 'http/independent-wallets.test.ts: except for a known fault of the library, which still exists',
   },
   {
     tool: 'Credo',
@@ -40,7 +40,7 @@ export const EXPECTED: readonly Expected[] = [
     reason:
       'it verifies a status list with the key of the credential and does not look at the certificate that the list itself ' +
       'brings (Token Status List section 11.3). Where one key chain signs both it reads the list',
-    test: 'http/status-lists.test.ts: is signed without its anchor, about the address that the credential names',
+    test: 'http/status-lists.test.ts: is signed without its anchor, for the address in the credential',
   },
   {
     tool: 'Credo',
@@ -49,7 +49,7 @@ export const EXPECTED: readonly Expected[] = [
     reason:
       'its proofs of possession never carry the challenge that the server hands out (attestation-based client ' +
       'authentication section 6.1), and it does not come back with the one of the refusal',
-    test: 'unit/oauth/client-attestation.test.ts: is demanded, and handed out with the refusal',
+    test: 'unit/oauth/client-attestation.test.ts: is required, and returned with the error',
   },
 ];
 

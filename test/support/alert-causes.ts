@@ -126,9 +126,9 @@ export const writesRefused = () =>
   aroundShop(async (shop) => {
     const store = shop.service.service.container.get(Store);
     await store.maintenance.time();
-    const { StoreUnwritable } = await import('../../application/ports/store.ts');
-    sinon.stub(store, 'ping').rejects(new StoreUnwritable('read-only'));
-    sinon.stub(store, 'commit').rejects(new StoreUnwritable('read-only'));
+    const { StoreUnwritableError } = await import('../../application/ports/store.ts');
+    sinon.stub(store, 'ping').rejects(new StoreUnwritableError('read-only'));
+    sinon.stub(store, 'commit').rejects(new StoreUnwritableError('read-only'));
     await times(20, () => offer(shop));
   });
 
@@ -211,7 +211,7 @@ export const heldList = () =>
   around(async ({ service }) => {
     // What of a list comes to be held is proved elsewhere; the answer of the database rests for a minute.
     const { maintenance } = service.container.get(Store);
-    sinon.stub(maintenance, 'heldTrustLists').resolves(1);
+    sinon.stub(maintenance, 'countHeldTrustLists').resolves(1);
     service.container.get((await import('../../application/ports/event-bus.ts')).EventBus).publish({
       type: 'cache',
       lists: 'trust-lists',
@@ -285,7 +285,7 @@ export const oldRegistration = () =>
         const configuration = await presentationConfigurations.get('check');
         await presentationConfigurations.put({ ...configuration, registrationCert: { jwt } });
       },
-      { by: SYSTEM, alone: true },
+      { by: SYSTEM, exclusive: true },
     );
   });
 

@@ -51,7 +51,7 @@ function expectDecent(answer: RawAnswer, route: Route, plain: boolean, isForPers
   if (status < 400) return;
   must(!INSIDES.test(text), 'tells no inner words');
   const isPage = headers['content-type'] === PAGE_TYPE;
-  const surface = isForPerson && isPage ? 'page' : route.isToldByAccept && !isPage ? 'oauth' : route.surface;
+  const surface = isForPerson && isPage ? 'page' : route.negotiatesErrorFormat && !isPage ? 'oauth' : route.surface;
   expectError(answer, plain ? surface : undefined);
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Store } from '../../application/ports/store.ts';
 import type { Authorization } from '../../domain/oauth/authorization.ts';
-import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
+import { createHandle, hashSecret } from '../../domain/oauth/handle.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { stepsOf } from '../contract/store/steps.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, type RawWallet } from './raw-wallet.ts';
@@ -28,7 +28,7 @@ export async function openLogin(
     stage: 'upstream',
     handles: { upstream: hashSecret(state) },
   });
-  return { loginState: makeHandle(id, state), loginCookie: cookie };
+  return { loginState: createHandle(id, state), loginCookie: cookie };
 }
 
 /** A login that waits for the user to say whether the wallet is the right one. */
@@ -43,7 +43,7 @@ export async function openConfirmation(
     handles: { confirmation: hashSecret(handle) },
     identity: { iss: 'http://127.0.0.1:9', sub: 'alice', token_claims: {} },
   });
-  return { confirmation: makeHandle(id, handle), confirmationCookie: cookie };
+  return { confirmation: createHandle(id, handle), confirmationCookie: cookie };
 }
 
 async function write(

@@ -3,7 +3,7 @@ import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
 import { XmlTrustedLists } from '../../adapters/xml/xml-trusted-lists.ts';
 import { PruneAuditLog } from '../../application/audit/prune-audit-log.ts';
-import { TellFallen } from '../../application/issuance/tell-fallen.ts';
+import { NotifyWalletRevocations } from '../../application/issuance/notify-wallet-revocations.ts';
 import { FollowWallets } from '../../application/oauth/follow-wallets.ts';
 import { AuthorizationServers, type TokenAnswer } from '../../application/ports/authorization-servers.ts';
 import { FinishDeliveries } from '../../application/sessions/finish-deliveries.ts';
@@ -48,7 +48,7 @@ export class FakeAuthorizationServers extends AuthorizationServers {
   override async verifyIdToken(): Promise<JsonObject> {
     return this.claims;
   }
-  override async readOwnAccessToken(): Promise<undefined> {}
+  override async readReceivedAccessToken(): Promise<undefined> {}
   override async readUserinfo(): Promise<JsonObject | undefined> {
     return undefined;
   }
@@ -64,5 +64,5 @@ export function nothingFollowed(container: Container): void {
   container.bind(FinishDeliveries).toConstantValue(finish);
   const prune = { execute: async () => ({ last: undefined, gone: 0 }) } as unknown as PruneAuditLog;
   container.bind(PruneAuditLog).toConstantValue(prune);
-  container.bind(TellFallen).toConstantValue({ execute: async () => 0 } as unknown as TellFallen);
+  container.bind(NotifyWalletRevocations).toConstantValue({ execute: async () => 0 } as unknown as NotifyWalletRevocations);
 }

@@ -98,7 +98,7 @@ function isGood(docRequest: CborMap, items: EncodedCbor, transcript: Buffer, sig
   const [head, , payload, signature] = docRequest.get('readerAuth') as readonly Buffer[];
   if (payload !== null) throw new Error('the payload is not detached');
   // Tag 24, then the array that ISO/IEC 18013-5 section 9.1.4.5 names.
-  const parts = [Buffer.from([0x83]), encodeCbor('ReaderAuthentication'), transcript, items.whole];
+  const parts = [Buffer.from([0x83]), encodeCbor('ReaderAuthentication'), transcript, items.encoded];
   const content = encodeCbor(Buffer.concat(parts));
   const detached = Buffer.concat([Buffer.from([0xd8, 24]), content]);
   const signed = encodeCbor(['Signature1', head ?? null, Buffer.alloc(0), detached]);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
-import { anchorOf, gatherAnchors } from '../../application/trust-lists/listed-anchors.ts';
+import { anchorOf, collectAnchors } from '../../application/trust-lists/listed-anchors.ts';
 import { signersOf } from '../../application/trust-lists/verify-trust-list.ts';
 import { threadedTrustLists } from '../../bootstrap/wiring/trust-list-reader.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -81,7 +81,7 @@ const opened = await Promise.all(
 );
 const source = { uri: 'https://lists.example', signers: signersOf([]), purpose: credentialIssuers() };
 const accepted = opened.flatMap((one) => (typeof one === 'string' ? [] : [one.list]));
-const gathered = [...(await gatherAnchors(accepted.map((list) => ({ source, list })))).values()];
+const gathered = [...(await collectAnchors(accepted.map((list) => ({ source, list })))).values()];
 // The first path that is validated has all anchors put in order.
 certificates.verifyChain([signer], gathered.map(anchorOf), now, { purpose: 'SD-JWT VC' });
 const services = accepted[0]?.entities.flatMap((entity) => entity.services) ?? [];

@@ -5,12 +5,12 @@ import { type Cbor, type CborMap, type EncodedCbor, tdate } from '../../domain/f
 import { parseX5chain } from '../../domain/formats/cose/sign1.ts';
 import { type JsonNameSpaces, verifyItems } from '../../domain/formats/mdoc/items.ts';
 import { type MobileSecurityObject, parseMso } from '../../domain/formats/mdoc/mso.ts';
-import { type OpenedMdoc, parseDeviceResponse } from '../../domain/formats/mdoc/parse.ts';
+import { type ParsedMdoc, parseDeviceResponse } from '../../domain/formats/mdoc/parse.ts';
 import type { HolderKey } from './raw-wallet.ts';
 import type { Signer } from './sd-jwt-maker.ts';
 
 export type IssuerSigned = {
-  readonly opened: OpenedMdoc;
+  readonly opened: ParsedMdoc;
   readonly mso: MobileSecurityObject;
   readonly elements: JsonNameSpaces;
   /** DER in standard base64, leaf first. */
@@ -126,7 +126,7 @@ function issue(base: MdocBase, bend: MdocBend): Cbor {
     ['validityInfo', { signed: at(-1), validFrom: at(-1), validUntil: at(30) }],
   ]);
   bend.mso?.(mso);
-  const made = embed(encodeCbor(mso)).whole;
+  const made = embed(encodeCbor(mso)).encoded;
   const payload = bend.payload?.(made) ?? made;
   const { key, chain } = bend.issuer ?? base.issuer;
   const certificates = chain.map((certificate) => Buffer.from(certificate, 'base64'));
@@ -155,7 +155,7 @@ function itemsOf({ elements }: MdocBase, bend: MdocBend) {
       return embed(encodeCbor(item));
     });
     items.set(namespace, encoded);
-    digests.set(namespace, new Map(encoded.map(({ whole }, id) => [id, sha256(whole)])));
+    digests.set(namespace, new Map(encoded.map(({ encoded: whole }, id) => [id, sha256(whole)])));
   }
   return { items, digests };
 }
@@ -170,11 +170,11 @@ function deviceSigned(base: MdocBase, bend: MdocBend): Cbor {
     encodeCbor('DeviceAuthentication'),
     transcript,
     encodeCbor(base.docType),
-    nameSpaces.whole,
+    nameSpaces.encoded,
   ]);
   const header = new Map<number, Cbor>([[1, ES256]]);
   bend.deviceHeader?.(header);
-  const payload = embed(authentication).whole;
+  const payload = embed(authentication).encoded;
   const signature = coseSign1(payload, bend.holder ?? base.holder, { protected: header }, true);
   return { nameSpaces, deviceAuth: bend.deviceAuth?.(signature) ?? { deviceSignature: signature } };
 }

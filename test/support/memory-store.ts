@@ -7,11 +7,11 @@ import type {
   ServiceRepositories,
   TenantReader,
   TenantRepositories,
-  TenantWriting,
-  Writing,
+  TenantWriteOptions,
+  WriteOptions,
 } from '../../application/ports/repositories.ts';
-import { type ListKeeping, Store, type TenantReads } from '../../application/ports/store.ts';
-import type { Change, Committed } from '../../domain/changes/change.ts';
+import { Store, type TenantLists, type TenantReads } from '../../application/ports/store.ts';
+import type { Change, CommitResult } from '../../domain/changes/change.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { atTheEnd } from './lifetimes.ts';
 
@@ -211,22 +211,22 @@ export class MemoryStore extends Store {
   }
 
   override forTenant<T>(tenantId: TenantId, work: (own: TenantReader) => Promise<T>): Promise<T>;
-  override forTenant<T>(tenantId: TenantId, work: (own: TenantRepositories) => Promise<T>, writing: TenantWriting): Promise<T>;
-  override forTenant<T>(tenantId: TenantId, work: (own: TenantRepositories) => Promise<T>, writing?: TenantWriting): Promise<T> {
+  override forTenant<T>(tenantId: TenantId, work: (own: TenantRepositories) => Promise<T>, writing: TenantWriteOptions): Promise<T>;
+  override forTenant<T>(tenantId: TenantId, work: (own: TenantRepositories) => Promise<T>, writing?: TenantWriteOptions): Promise<T> {
     return writing === undefined
       ? this.#use((store) => store.forTenant(tenantId, work as (own: TenantReader) => Promise<T>))
       : this.#write((store) => store.forTenant(tenantId, work, writing));
   }
 
   override forService<T>(work: (all: ServiceReader) => Promise<T>): Promise<T>;
-  override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
-  override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing?: Writing): Promise<T> {
+  override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: WriteOptions): Promise<T>;
+  override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing?: WriteOptions): Promise<T> {
     return writing === undefined
       ? this.#use((store) => store.forService(work as (all: ServiceReader) => Promise<T>))
       : this.#write((store) => store.forService(work, writing));
   }
 
-  override commit(tenantId: TenantId, change: Change, now: Date): Promise<Committed> {
+  override commit(tenantId: TenantId, change: Change, now: Date): Promise<CommitResult> {
     return this.#write((store) => store.commit(tenantId, change, now));
   }
 
@@ -238,7 +238,7 @@ export class MemoryStore extends Store {
     return this.#later(READS, (store) => store.read(tenantId), false);
   }
 
-  override lists(tenantId: TenantId): ListKeeping {
+  override lists(tenantId: TenantId): TenantLists {
     return this.#later(LISTS, (store) => store.lists(tenantId));
   }
 
@@ -271,12 +271,12 @@ const namesOf = <T>(names: Record<keyof T & string, true>) => Object.keys(names)
 const READS = namesOf<TenantReads>({
   state: true,
   session: true,
-  seenSession: true,
+  sessionWithAuthorization: true,
   sessionByPublicId: true,
-  sessionStanding: true,
+  sessionState: true,
   issuing: true,
   sessions: true,
-  sessionPlace: true,
+  sessionCursorAt: true,
   sessionCounts: true,
   sessionOutcomes: true,
   sessionsOfSubject: true,
@@ -285,7 +285,7 @@ const READS = namesOf<TenantReads>({
   sessionVersions: true,
   sessionEvents: true,
   grantByCode: true,
-  keptAnswer: true,
+  idempotentResponse: true,
   grant: true,
   authorization: true,
   deferred: true,
@@ -296,22 +296,22 @@ const READS = namesOf<TenantReads>({
   statusEntries: true,
   trustList: true,
 });
-const LISTS = namesOf<ListKeeping>({
-  takeStatusRun: true,
+const LISTS = namesOf<TenantLists>({
+  allocateStatusRun: true,
   saveStatusToken: true,
-  release: true,
-  noteRelease: true,
+  newestListVersion: true,
+  recordListVersion: true,
   goodCopy: true,
   keepCopy: true,
   confirmCopy: true,
-  holdAgainst: true,
-  keptLists: true,
+  recordProblem: true,
+  storedLists: true,
   forgetList: true,
   distrustCopies: true,
   dropCopies: true,
 });
 const MAINTENANCE = namesOf<Maintenance>({
-  toldOfFallen: true,
+  markWalletRevocationNotified: true,
   subjectKey: true,
   countBatches: true,
   orderRevocations: true,
@@ -336,7 +336,7 @@ const MAINTENANCE = namesOf<Maintenance>({
   cleanUpSessions: true,
   expireDeferred: true,
   endedTenants: true,
-  removeRemains: true,
+  removeRemainingRows: true,
   tenantRemovals: true,
   forgetPickUps: true,
   endingTrustLists: true,
@@ -352,23 +352,23 @@ const MAINTENANCE = namesOf<Maintenance>({
   resealedKeys: true,
   forgetRetiredKey: true,
   postponeRetiredKey: true,
-  beginHandingOn: true,
+  startRelay: true,
   nextEvents: true,
-  handedOn: true,
+  advanceRelay: true,
   renumber: true,
-  leaveEvents: true,
+  releaseRelay: true,
   dueFollowedLists: true,
   noteFollowedList: true,
   followers: true,
-  fall: true,
-  fallenBatches: true,
-  forgetFallen: true,
-  forgetEnded: true,
+  revokeFollowers: true,
+  walletRevokedBatches: true,
+  forgetWalletRevoked: true,
+  forgetEndedFollowers: true,
   forgetIdleLists: true,
   followedLists: true,
   failingLists: true,
-  heldTrustLists: true,
-  untoldFindings: true,
-  toldFinding: true,
-  forgetKeptTrustLists: true,
+  countHeldTrustLists: true,
+  unreportedProblems: true,
+  markProblemReported: true,
+  forgetStoredTrustLists: true,
 });

@@ -238,7 +238,7 @@ export async function waitForSigner(
   const signer = NEXT_SIGNER.certificate;
   const finding = { fault: 'untrusted_signer', reason: 'untrusted_signer', signer } as const;
   const lists = service.service.container.get(Store).lists(tenant as TenantId);
-  await lists.holdAgainst(id, { uri: trustList }, finding, new Date());
+  await lists.recordProblem(id, { uri: trustList }, finding, new Date());
   return id;
 }
 

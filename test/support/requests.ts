@@ -1,6 +1,6 @@
 import type { Route } from '../../adapters/http/route.ts';
 import { Store } from '../../application/ports/store.ts';
-import { noted } from '../../domain/sessions/session-change.ts';
+import { updateOutcome } from '../../domain/sessions/session-change.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import {
   addClient,
@@ -77,7 +77,7 @@ const withFailedDelivery: Recipe['prepare'] = async (world, fresh, role = '') =>
     result: 'failed',
     told: made.verification === undefined ? { notification: event } : { credentials: [] },
   } as const;
-  const change = { session: noted(session, { deliveries: [delivery] }) };
+  const change = { session: updateOutcome(session, { deliveries: [delivery] }) };
   await store.commit(tenantId, change, new Date());
   return made;
 };

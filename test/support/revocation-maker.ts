@@ -66,7 +66,7 @@ export function time(date: Date): Buffer {
 export function namesOf(certificate: string) {
   const [toBeSigned] = parseSequence(Buffer.from(certificate, 'base64'));
   const fields = parseElements(toBeSigned?.content ?? Buffer.alloc(0));
-  const [serial, issuer, subject] = [fields[1]?.content, fields[3]?.whole, fields[5]?.whole];
+  const [serial, issuer, subject] = [fields[1]?.content, fields[3]?.encoded, fields[5]?.encoded];
   if (serial === undefined || issuer === undefined || subject === undefined) throw new Error('no certificate');
   return { serial, issuer, subject };
 }
@@ -196,7 +196,7 @@ export async function certifyRsa(
   const made = await certify(options);
   const [toBeSigned] = parseSequence(Buffer.from(made.certificate, 'base64'));
   if (toBeSigned === undefined) throw new Error('no certificate');
-  const fields = parseElements(toBeSigned.content).map(({ whole }) => whole);
+  const fields = parseElements(toBeSigned.content).map(({ encoded: whole }) => whole);
   const { privateKey } = rsa ?? made;
   const by = (signing ?? pkcs1)(privateKey);
   fields[2] = by.algorithm;

@@ -130,9 +130,9 @@ function withTimes(der: Buffer, { notBefore, notAfter }: NonNullable<Certificate
     if (content?.length !== text.length) throw new Error('another form of time');
     content.write(text, 'latin1');
   }
-  const signature = sign('sha256', toBeSigned.whole, privateKey);
+  const signature = sign('sha256', toBeSigned.encoded, privateKey);
   const bits = Buffer.concat([Buffer.from([0x03, signature.length + 1, 0]), signature]);
-  const content = Buffer.concat([toBeSigned.whole, algorithm.whole, bits]);
+  const content = Buffer.concat([toBeSigned.encoded, algorithm.encoded, bits]);
   const head = Buffer.from([0x30, 0x82, content.length >> 8, content.length & 0xff]);
   return Buffer.concat([head, content]);
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliDecompressSync } from 'node:zlib';
-import { bringUp } from '../../adapters/persistence/opening/database.ts';
+import { runMigrations } from '../../adapters/persistence/opening/database.ts';
 import { databases, rawSql, type TestDatabase } from './databases.ts';
 import { answers, type Running, startProgram } from './programs.ts';
 import { type Callable, type CallOptions, ROOT, startTestService, type TestService } from './test-service.ts';
@@ -156,7 +156,7 @@ async function goBackTo(kind: Upgrade['kind'], url: string, migration: string): 
     // An older release keeps none.
     rmSync(`${file}-witness`, { force: true });
   } else await rawSql(url, (run) => run('create schema public'));
-  await bringUp({ url, poolSize: 2 }, migration);
+  await runMigrations({ url, poolSize: 2 }, migration);
   await rawSql(url, async (run) => {
     if (isSqlite) await run(`attach database '${former}' as former`);
     const columns = isSqlite

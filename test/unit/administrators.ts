@@ -104,7 +104,7 @@ export function aWorld() {
     roles,
     allowedPresentationConfigs: null,
     allowedIssuanceConfigs: null,
-    configured: new TenantConfiguration(world, {
+    tenant: new TenantConfiguration(world, {
       id: ACME,
       status: 'active',
       revision: 0,
@@ -243,7 +243,7 @@ export async function anAdministration() {
   const woken: WakeUp[] = [];
   world.eventBus.subscribe((wakeUp) => woken.push(wakeUp));
   /** Writes as the service itself would. */
-  const write = <T>(work: (own: TenantRepositories) => Promise<T>) => world.store.forTenant(ACME, work, { by: 'system', alone: true });
+  const write = <T>(work: (own: TenantRepositories) => Promise<T>) => world.store.forTenant(ACME, work, { by: 'system', exclusive: true });
   const registrationCertificates = new OfflineRegistrationCertificates(ports);
   return {
     ...ports,

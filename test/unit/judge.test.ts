@@ -18,8 +18,8 @@ const failed: Row = {
   detail: 'Error retrieving deferred credentials from the service "{\\"credentials\\":[{\\"credential\\":',
 };
 
-describe('What others say of the service', () => {
-  it('has for each reason a sentence and a test that there is', () => {
+describe('Results of external tools', () => {
+  it('have a sentence and an existing test for each reason', () => {
     expect(first).to.not.equal(undefined);
     for (const { tool, reason, test } of EXPECTED) {
       expect(reason.length, tool).to.be.greaterThan(MIN_REASON);
@@ -30,13 +30,13 @@ describe('What others say of the service', () => {
     }
   });
 
-  it('is explained by what it says at its place, and by nothing else', () => {
+  it('are explained by the detail of the same flow, and by nothing else', () => {
     expect(expectedOf(failed)?.tool).to.equal('@openid4vc');
     const others: Partial<Row>[] = [{ detail: 'the session is failed' }, { tool: 'Credo' }, { flow: FLOWS.batch }];
     for (const change of others) expect(expectedOf({ ...failed, ...change })).to.equal(undefined);
   });
 
-  it('is against the service when it fails, and not when a tool lacks something or is not there', () => {
+  it('count against the service when they fail, and not when a tool lacks a feature or is missing', () => {
     const strange: Row = { ...failed, detail: 'something new' };
     expect(unexplained([failed, strange])).to.deep.equal([strange]);
     const harmless = (['works', 'lacking', 'forbidden', 'missing'] as const).map((result) => ({
@@ -46,7 +46,7 @@ describe('What others say of the service', () => {
     expect(unexplained(harmless)).to.deep.equal([]);
   });
 
-  it('stands in the document with every reason, and with none that is not listed', () => {
+  it('is in the document with every reason, and with no reason that is not listed', () => {
     const page = readFileSync(new URL(PAGE, ROOT), 'utf8');
     expect(page).to.match(/\nJudged on \d{4}-\d\d-\d\d: \d+ works, \d+ FAILS/);
     expect(page).to.not.include('Not explained');
@@ -57,7 +57,7 @@ describe('What others say of the service', () => {
     expect(new Set(numbers)).to.deep.equal(new Set(reasons.map(([, number]) => number)));
   });
 
-  it('is a table by flow, profile and format, with the version of the tool', () => {
+  it('are listed by flow, profile and format, with the version of the tool', () => {
     const tool = { name: '@openid4vc', version: '9.9.9', about: 'packages' };
     const gone: Row = { tool: 'eudi-dev', flow: 'all', result: 'missing', detail: 'there is no program' };
     const none = { name: 'eudi-dev', version: 'not had', about: 'a test wallet' };
@@ -75,7 +75,7 @@ describe('What others say of the service', () => {
     expect(made.split('<!-- verdicts')[0]).to.equal(page.split('<!-- verdicts')[0]);
   });
 
-  it('is asked for in ways that there are', () => {
+  it('are read with valid options', () => {
     expect(readOptions([], {})).to.include({ write: false, examples: 3, tools: undefined });
     const folder = tmpdir();
     const variable = { VIDIMUS_JUDGE_TOOLS: '/of/nobody' };
@@ -86,7 +86,7 @@ describe('What others say of the service', () => {
     expect(readOptions(['--help'], {})).to.equal('help');
   });
 
-  it('says which option is at fault', () => {
+  it('name an invalid option', () => {
     const root = { VIDIMUS_JUDGE_CLIENT_ID: 'root', VIDIMUS_JUDGE_CLIENT_SECRET: 'secret' };
     const { VIDIMUS_JUDGE_CLIENT_ID } = root;
     const all = 'eudi-dev, @openid4vc, Credo, readers, Schemathesis';
@@ -109,7 +109,7 @@ describe('What others say of the service', () => {
       expect(() => readOptions(given, environment), given.join(' ')).to.throw(UsageFault, says);
   });
 
-  it('says what a service answered in words, however much stands around them', () => {
+  it('shows the message of a service, however much surrounds it', () => {
     const path = 'claimsWebhook.url';
     const message = `${'is at an address that is called by nobody, '.repeat(5)}see OUTBOUND_ALLOW`;
     const problem = { type: 'https://x.example'.repeat(20), title: 'Bad', errors: [{ path, message }] };
@@ -118,7 +118,7 @@ describe('What others say of the service', () => {
     expect(reasonOf(new Error('GET / answered 500: {odd}'))).to.equal('GET / answered 500: {odd}');
   });
 
-  it('takes no longer than it may, and names no addresses', async () => {
+  it('are limited in time, and omit addresses', async () => {
     const late = await within(0.01, 'a flow', new Promise(() => {})).catch((error: Error) => error.message);
     expect(late).to.equal('a flow took longer than 0.01 s');
     const error = new Error("no answer\n from 'http://localhost:3000/judge-1/token'", {
@@ -127,7 +127,7 @@ describe('What others say of the service', () => {
     expect(reasonOf(error)).to.equal('no answer from the service (why)');
   });
 
-  it('leaves out what a profile does not allow', () => {
+  it('omit flows that a profile forbids', () => {
     expect(forbids('none', 'plain')).to.equal(undefined);
     for (const profile of ['haip', 'eu'] as const) {
       expect(forbids(profile, 'plain')).to.include('HAIP');
@@ -136,14 +136,14 @@ describe('What others say of the service', () => {
   });
 });
 
-describe('A demo that fails', () => {
-  it('says which option is not known, and helps who asks for it', () => {
+describe('A failed demo', () => {
+  it('names an unknown option, and prints the help on request', () => {
     expect(readDemoOptions(['--eux'])).to.deep.equal({ fault: '--eux is not known' });
     expect(readDemoOptions(['--help'])).to.equal('help');
     expect(readDemoOptions(['--eu'])).to.deep.equal({ eu: true, keep: false, once: false });
   });
 
-  it('says what to do, whatever it was', () => {
+  it('explains the remedy for every error', () => {
     expect(explain(new Error('port 3000 is taken; set PORT to another one'))).to.include('or set PORT');
     expect(explain(new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') }))).to.include(
       'fetch failed (connect ECONNREFUSED)',

@@ -11,7 +11,7 @@ const report = (mutants: Report['files'][string]['mutants']): Report => ({
 const listed: Listed = { file: 'domain/a.ts', check: 'a && b', becomes: 'true', reason: 'nobody can tell' };
 const survivor = (replacement: string, location = whole) => ({ status: 'Survived', replacement, location });
 
-describe('Checks that nobody would miss', () => {
+describe('Redundant checks', () => {
   it('are named by their place and text', () => {
     const { lines, isGood } = judge(report([...killed(99), survivor('true')]), []);
     expect(lines).to.deep.equal(['domain/a.ts:1 a && b may be true', '99 of 100 checks noticed, 99.0 %; 0 listed survivors']);
@@ -25,7 +25,7 @@ describe('Checks that nobody would miss', () => {
     expect(judge(report([...killed(99), survivor('false')]), [both]).isGood).to.equal(true);
   });
 
-  it('are too many beyond one in twenty, whatever is listed', () => {
+  it('are too many beyond one in twenty, even if listed', () => {
     expect(judge(report([...killed(94), ...Array(6).fill(survivor('true'))]), [listed]).isGood).to.equal(false);
     const slow = { status: 'Timeout', replacement: 'true', location: last };
     const unseen = { status: 'NoCoverage', replacement: 'true', location: whole };
@@ -33,7 +33,7 @@ describe('Checks that nobody would miss', () => {
     expect(judge(report([slow, ...killed(18), unseen, ignored]), [listed]).lines.at(-1)).to.contain('19 of 20');
   });
 
-  it('are no longer listed once somebody would', () => {
+  it('are no longer listed once a test covers them', () => {
     const { lines, isGood } = judge(report(killed(9)), [listed, { ...listed, file: 'domain/b.ts' }]);
     expect(lines[0]).to.equal('domain/a.ts a && b is noticed: no longer list it');
     expect(isGood).to.equal(true);

@@ -1,7 +1,7 @@
 import { NodeEncryption } from '../../adapters/crypto/encryption.ts';
 import { InProcessEventBus } from '../../adapters/dispatch/in-process/event-bus.ts';
 import { AjvSchemaValidator } from '../../adapters/system/schema-validator.ts';
-import { BatchMaker } from '../../application/issuance/batch-maker.ts';
+import { BatchFactory } from '../../application/issuance/batch-factory.ts';
 import { ClaimsProvider } from '../../application/issuance/claims-provider.ts';
 import { CreateNonce } from '../../application/issuance/create-nonce.ts';
 import { CreateOffer } from '../../application/issuance/create-offer.ts';
@@ -20,7 +20,6 @@ import { AcceptInteractionPage, AcceptInteractionPresentation } from '../../appl
 import { AnswerTokenRequest } from '../../application/oauth/answer-token-request.ts';
 import { AuthorizationCodeGrant } from '../../application/oauth/authorization-code-grant.ts';
 import { AuthorizationCodes } from '../../application/oauth/authorization-codes.ts';
-import { BurntOffers } from '../../application/oauth/burnt-offers.ts';
 import { attestationChallenge } from '../../application/oauth/challenges.ts';
 import { ClientAuthenticator } from '../../application/oauth/client-authenticator.ts';
 import { ClientKeys } from '../../application/oauth/client-keys.ts';
@@ -30,6 +29,7 @@ import { DecideAuthorization, ShowAuthorization } from '../../application/oauth/
 import { DpopProofs } from '../../application/oauth/dpop-proofs.ts';
 import { ExternalSessions } from '../../application/oauth/external-sessions.ts';
 import { ExternalTokens } from '../../application/oauth/external-tokens.ts';
+import { FailedOffers } from '../../application/oauth/failed-offers.ts';
 import { FinishUpstreamLogin } from '../../application/oauth/finish-upstream-login.ts';
 import { InteractionBackends } from '../../application/oauth/interaction-backends.ts';
 import { InteractionPresentation } from '../../application/oauth/interaction-presentation.ts';
@@ -47,7 +47,7 @@ import { WalletProviderTrust } from '../../application/oauth/wallet-provider-tru
 import { WalletTokens } from '../../application/oauth/wallet-tokens.ts';
 import type { RemoteResponse } from '../../application/ports/remote.ts';
 import type { TenantRepositories } from '../../application/ports/repositories.ts';
-import { RefusedAttempts } from '../../application/sessions/refused-attempts.ts';
+import { RejectedAttempts } from '../../application/sessions/rejected-attempts.ts';
 import { SessionNotes } from '../../application/sessions/session-notes.ts';
 import { FulfilRevocations } from '../../application/status-lists/fulfil-revocations.ts';
 import { RevokeBySubject } from '../../application/status-lists/revoke-by-subject.ts';
@@ -101,7 +101,7 @@ export class WalletWorld extends World {
   readonly oauthCallers: OAuthCallers = new OAuthCallers(this);
   readonly walletTokens: WalletTokens = new WalletTokens(this);
   readonly tokenIssuer: TokenIssuer = new TokenIssuer(this);
-  readonly burntOffers: BurntOffers = new BurntOffers(this);
+  readonly burntOffers: FailedOffers = new FailedOffers(this);
   readonly preAuthorizedCode: PreAuthorizedCodeGrant = new PreAuthorizedCodeGrant(this);
   readonly authorizationCode: AuthorizationCodeGrant = new AuthorizationCodeGrant(this);
   readonly refreshToken: RefreshTokenGrant = new RefreshTokenGrant(this);
@@ -138,12 +138,12 @@ export class WalletWorld extends World {
   readonly credentialFactory: CredentialFactory = new CredentialFactory(this);
   readonly walletFollower: WalletFollower = new WalletFollower(this);
   readonly subjectFingerprints: SubjectFingerprints = new SubjectFingerprints(this);
-  readonly batchMaker: BatchMaker = new BatchMaker(this);
+  readonly batchMaker: BatchFactory = new BatchFactory(this);
   readonly claimsProvider: ClaimsProvider = new ClaimsProvider(this);
   readonly createNonce: CreateNonce = new CreateNonce(this);
   readonly createOffer: CreateOffer = new CreateOffer(this);
   readonly fetchOffer: FetchOffer = new FetchOffer(this);
-  readonly refusedAttempts: RefusedAttempts = new RefusedAttempts(this);
+  readonly refusedAttempts: RejectedAttempts = new RejectedAttempts(this);
   readonly issueCredential: IssueCredential = new IssueCredential(this);
   readonly retrieveDeferred: RetrieveDeferred = new RetrieveDeferred(this);
   readonly decideDeferred: DecideDeferred = new DecideDeferred(this);
@@ -318,18 +318,18 @@ export class Wallet {
 
   redeem(
     code: string,
-    more: { readonly txCode?: string; readonly wanted?: string[]; readonly request?: OAuthRequest } = {},
+    more: { readonly txCode?: string; readonly requestedIds?: string[]; readonly request?: OAuthRequest } = {},
   ): Promise<TokenAnswer> {
-    const { txCode, wanted, request = this.oauth('token') } = more;
+    const { txCode, requestedIds, request = this.oauth('token') } = more;
     const grantType = PRE_AUTHORIZED_CODE_GRANT;
-    return this.world.preAuthorizedCode.answer(this.tenantId, request, { grantType, code, txCode, wanted });
+    return this.world.preAuthorizedCode.answer(this.tenantId, request, { grantType, code, txCode, requestedIds: requestedIds });
   }
 
   redeemCode(
     code: string,
     more: {
       readonly server?: AuthorizationServer;
-      readonly changes?: { redirectUri?: string; codeVerifier?: string; wanted?: string[] };
+      readonly changes?: { redirectUri?: string; codeVerifier?: string; requestedIds?: string[] };
       readonly request?: OAuthRequest;
     } = {},
   ): Promise<TokenAnswer> {
@@ -342,18 +342,18 @@ export class Wallet {
       code,
       redirectUri,
       codeVerifier: CODE_VERIFIER,
-      wanted: undefined,
+      requestedIds: undefined,
       ...changes,
     });
   }
 
   refresh(
     refreshToken: string | undefined,
-    more: { readonly scope?: string; readonly wanted?: string[]; readonly request?: OAuthRequest } = {},
+    more: { readonly scope?: string; readonly requestedIds?: string[]; readonly request?: OAuthRequest } = {},
   ): Promise<TokenAnswer> {
-    const { scope, wanted, request = this.oauth('token') } = more;
+    const { scope, requestedIds, request = this.oauth('token') } = more;
     const grantType = REFRESH_TOKEN_GRANT;
-    const refresh = { grantType, refreshToken: refreshToken ?? '', scope, wanted } as const;
+    const refresh = { grantType, refreshToken: refreshToken ?? '', scope, requestedIds } as const;
     return this.world.refreshToken.answer(this.tenantId, 'built-in', request, refresh);
   }
 

@@ -51,7 +51,7 @@ describe('The vectors', () => {
     });
   }
 
-  it('have no file that nobody expects', () => {
+  it('have no unexpected file', () => {
     expect(globSync('*.json', { cwd: import.meta.dirname }).sort()).to.deep.equal(Object.keys(CASES).sort());
   });
 });

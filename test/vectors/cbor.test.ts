@@ -109,12 +109,12 @@ describe('CBOR vectors (RFC 8949 appendices A and F)', () => {
     expect(decodeCbor(bytes('1b001fffffffffffff'))).to.equal(Number.MAX_SAFE_INTEGER);
   });
 
-  it('keeps the bytes of an embedded item, however it was written', () => {
+  it('preserves the bytes of an embedded item in any encoding', () => {
     const item = decodeCbor(bytes('81da00000018580101'));
     const [embedded] = item as readonly Cbor[];
     expect(embedded).to.be.instanceOf(EncodedCbor);
     if (!(embedded instanceof EncodedCbor)) return;
-    expect(embedded.whole.toString('hex')).to.equal('da00000018580101');
+    expect(embedded.encoded.toString('hex')).to.equal('da00000018580101');
     expect(embedded.content.toString('hex')).to.equal('01');
     expect(encodeCbor(embedded).toString('hex')).to.equal('da00000018580101');
     expect(TAG.encoded).to.equal(24);

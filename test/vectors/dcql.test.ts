@@ -4,7 +4,7 @@ import { compileQuery } from '../../domain/dcql/compile.ts';
 import { matchCredential, type PresentedCredential } from '../../domain/dcql/match.ts';
 import { selectClaims, selectElement } from '../../domain/dcql/path.ts';
 import { DcqlQuery } from '../../domain/dcql/query.ts';
-import { complete, parseVpToken } from '../../domain/dcql/vp-token.ts';
+import { findMissingAnswers, parseVpToken } from '../../domain/dcql/vp-token.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 
 type Presentation = {
@@ -123,7 +123,7 @@ function evaluate(dcqlQuery: unknown, vpToken: unknown): Outcome {
     }
   }
 
-  const missing = complete(query, new Set(Object.keys(presentations)));
+  const missing = findMissingAnswers(query, new Set(Object.keys(presentations)));
   const first = missing[0];
   if (first === undefined) {
     return { accepted: true, presentations, rejected, ...(ignored.length > 0 && { ignored }) };

@@ -90,7 +90,7 @@ describe('Transaction data vectors', () => {
       expect(() => verifyTransactionData(wrong, [one.encoded], [])).to.throw(Refusal, 'mismatch');
     });
 
-    it(`refuses an algorithm that nobody asked for: ${one.encoded.slice(0, 30)}…`, () => {
+    it(`refuses an algorithm that was not requested: ${one.encoded.slice(0, 30)}…`, () => {
       const other = {
         transaction_data_hashes: [one.sha384_b64url],
         transaction_data_hashes_alg: 'sha-384',

@@ -186,7 +186,7 @@ describe('Presentations that were changed', () => {
     expect(sdJwts.length + mdocs.length).to.be.greaterThan(2_000);
   });
 
-  it('are taken when nothing is wrong with them', () => {
+  it('are accepted if they are valid', () => {
     const right = [...sdJwts, ...mdocs].filter(({ nature }) => nature === 'same');
     expect(right.length).to.be.greaterThan(20);
     for (const { own, base, kind, what } of right) {
@@ -195,12 +195,12 @@ describe('Presentations that were changed', () => {
     }
   });
 
-  it('are not taken when a signature covers what was changed', () => {
+  it('are rejected if a signature covers the changed part', () => {
     const taken = sdJwts.filter(({ nature, own }) => nature === 'bad' && own.claims !== undefined);
     expect(taken.map(({ base, kind, what }) => `${base}: ${kind}, ${what}`)).to.deep.equal([]);
   });
 
-  it('are taken, where none covers it, for what the good one says and for nothing else', () => {
+  it('are accepted only with content of the original', () => {
     const taken = mdocs.filter(({ nature, own }) => nature === 'bad' && own.claims !== undefined);
     for (const { own, base, kind, what } of taken) {
       expect(isPart(own.claims, good.get(base)), `${base}: ${kind}, ${what}`).to.equal(true);
@@ -208,7 +208,7 @@ describe('Presentations that were changed', () => {
     expect(countOf(taken.map(({ kind }) => kind))).to.deep.equal(HARMLESS);
   });
 
-  it('are judged by readers of other people as by us, or we say why not', async function () {
+  it('are evaluated like by other implementations, or the difference is explained', async function () {
     const oracles = loadOracles();
     if (oracles === undefined) return this.skip();
     const lists = { [STATUS_URI]: read('derivations.json').status_list_token.compact };

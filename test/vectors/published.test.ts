@@ -4,7 +4,7 @@ import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
 import { parseCoseAlgorithm, parseCoseSign1, sigStructure } from '../../domain/formats/cose/sign1.ts';
 import { processDisclosures } from '../../domain/formats/sd-jwt/disclosures.ts';
 import { assertDpopProofClaims, parseDpopProof } from '../../domain/oauth/dpop.ts';
-import { isChallenge, verifies } from '../../domain/oauth/pkce.ts';
+import { isChallenge, verifyPkce } from '../../domain/oauth/pkce.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { withoutTombstones } from '../support/sd-jwt-maker.ts';
@@ -18,9 +18,9 @@ describe('RFC 7636 appendix B', () => {
 
   it('binds the challenge to its verifier', () => {
     expect(isChallenge(challenge)).to.equal(true);
-    expect(verifies(verifier, challenge)).to.equal(true);
-    expect(verifies(challenge, challenge), 'the plain method').to.equal(false);
-    expect(verifies(`${verifier.slice(0, -1)}l`, challenge)).to.equal(false);
+    expect(verifyPkce(verifier, challenge)).to.equal(true);
+    expect(verifyPkce(challenge, challenge), 'the plain method').to.equal(false);
+    expect(verifyPkce(`${verifier.slice(0, -1)}l`, challenge)).to.equal(false);
   });
 });
 
@@ -59,14 +59,14 @@ describe('RFC 9449 sections 4.1 and 7.1', () => {
     return assertDpopProofClaims(opened, { ...expected, now: new Date(expected.now * 1000) });
   }
 
-  it('takes the proof for the token endpoint', () => {
+  it('accepts the proof for the token endpoint', () => {
     const expected = { method: 'POST', url: 'https://server.example.com/token', now: 1562262616 };
     expect(accept(tokenProof, expected).thumbprint).to.equal('0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I');
     expect(() => accept(tokenProof, { ...expected, now: 1562262616 + 3600 })).to.throw(Failure, /iat/);
     expect(() => accept(tokenProof, { ...expected, method: 'GET' })).to.throw(Failure, /htm/);
   });
 
-  it('takes the proof for a protected resource with its access token only', () => {
+  it('accepts the proof for a protected resource with its access token only', () => {
     const expected = {
       method: 'GET',
       url: 'https://resource.example.org/protectedresource',
@@ -79,7 +79,7 @@ describe('RFC 9449 sections 4.1 and 7.1', () => {
 });
 
 describe('RFC 9901 section 4.2', () => {
-  it('puts disclosures where their digests stand', () => {
+  it('inserts disclosures at their digests', () => {
     const { claims } = processDisclosures(
       {
         _sd: ['X9yH0Ajrdm1Oij4tWso9UzzKJvPoDxwmuEcO3XAdRC0'],
@@ -107,7 +107,7 @@ describe('RFC 9052 appendix C.2.1', () => {
     'hex',
   );
 
-  it('verifies the signature over what the message says', () => {
+  it('verifies the signature of the message', () => {
     const sign1 = parseCoseSign1(decodeCbor(message));
     expect(parseCoseAlgorithm(sign1, ['ES256'], 'issuer_alg')).to.equal('ES256');
     const payload = sign1.payload ?? Buffer.alloc(0);

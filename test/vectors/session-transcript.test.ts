@@ -94,7 +94,7 @@ describe('session transcript vectors', () => {
   }
 
   // Each wrong transcript is what its mistake gives, so the difference is the mistake and nothing else.
-  it('knows the mistakes', () => {
+  it('rejects known mistakes', () => {
     const post = named('spec-direct_post.jwt');
     const api = named('spec-dc_api.jwt');
     const mistakes: Readonly<Record<string, Buffer>> = {

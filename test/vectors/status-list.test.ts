@@ -9,7 +9,7 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { type EntryBits, packEntries, readStatus, writeStatus } from '../../domain/status-lists/bits.ts';
-import { cacheState, cacheUntil } from '../../domain/status-lists/cache.ts';
+import { cacheLifetime, cacheState } from '../../domain/status-lists/cache.ts';
 import { decompressList } from '../../domain/status-lists/codec.ts';
 import { parseStatusReference, type StatusVerdict, statusAt, verdictOf } from '../../domain/status-lists/reference.ts';
 import { assertStatusListHeader, parseStatusListClaims, statusListClaims } from '../../domain/status-lists/token.ts';
@@ -180,21 +180,22 @@ describe('status list vectors', () => {
     for (const { name, exp, ttl, fetched_at, now, expect: expected } of vectors.cache_checks) {
       it(name, () => {
         const fetchedAt = new Date(fetched_at * 1000);
-        const lifetime = cacheUntil({ exp, fetchedAt, ...(ttl !== null && { ttl }) });
+        const lifetime = cacheLifetime({ exp, fetchedAt, ...(ttl !== null && { ttl }) });
         const state = cacheState(lifetime, new Date(now * 1000));
         expect(state === 'fresh' ? 'use_cached' : 'refetch').to.equal(expected);
         if (now > exp) expect(state).to.equal('expired');
       });
     }
 
-    it('clamps a ttl and gives lists without limits the default', () => {
-      const seconds = (token: { ttl?: number }) => (cacheUntil({ ...token, fetchedAt: NOW }).freshUntil.getTime() - NOW.getTime()) / 1000;
+    it('clamps a ttl and applies the default to lists without limits', () => {
+      const seconds = (token: { ttl?: number }) =>
+        (cacheLifetime({ ...token, fetchedAt: NOW }).freshUntil.getTime() - NOW.getTime()) / 1000;
       const kept = [{ ttl: 1 }, { ttl: 10 }, { ttl: 59 }, { ttl: 1e9 }, {}].map(seconds);
       expect(kept).to.deep.equal([10, 10, 59, 86400, 300]);
     });
 
-    it('lets an old copy stand in until exp only', () => {
-      const lifetime = cacheUntil({ ttl: 300, exp: vectors.now + 1000, fetchedAt: NOW });
+    it('allows a stale copy until exp only', () => {
+      const lifetime = cacheLifetime({ ttl: 300, exp: vectors.now + 1000, fetchedAt: NOW });
       const states = [299, 300, 999, 1000].map((s) => cacheState(lifetime, new Date(NOW.getTime() + s * 1000)));
       expect(states).to.deep.equal(['fresh', 'stale', 'stale', 'expired']);
     });

@@ -1,6 +1,6 @@
 import { EventBus, type WakeUp } from '../../../application/ports/event-bus.ts';
 
-/** Delivers wake-ups within this process. Right with several instances too, since listeners also re-read. */
+/** Delivers wake-ups within this process. That is enough with several instances, too, because listeners also re-read. */
 export class InProcessEventBus extends EventBus {
   readonly #listeners = new Set<(wakeUp: WakeUp) => void>();
 

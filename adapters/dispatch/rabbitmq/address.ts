@@ -1,20 +1,19 @@
 import { readFileSync } from 'node:fs';
 import type { Options, SocketOptions } from 'amqplib';
 
-/** Seconds; a connection that is silent for twice as long is given up. */
+/** Seconds; a connection that is silent for twice as long is closed. */
 const HEARTBEAT = 15;
-/** For each step of opening a connection. */
+/** Timeout of each step of opening a connection. */
 const TIMEOUT_MS = 10_000;
 
-/** Where the broker is, without who uses it. */
-export function placeOf(address: string): string {
+export function brokerWithoutCredentials(address: string): string {
   const { protocol, host, pathname } = new URL(address);
   return `${protocol}//${host}${pathname}`;
 }
 
 /**
- * Name and password are decoded here: the client would take a password in UTF-8 for one in Latin 1.
- * @throws Error when they are not percent-encoded.
+ * Decodes name and password: the client would read a password in UTF-8 as Latin 1.
+ * @throws Error if they are not percent-encoded.
  */
 export function connectionOptions(address: string): Options.Connect {
   const { protocol, hostname, port, username, password, pathname } = new URL(address);
@@ -37,8 +36,8 @@ function decode(text: string): string {
 }
 
 /**
- * @param ca path of a file with authorities, in PEM, instead of those that everybody trusts.
- * @throws Error when it cannot be read.
+ * @param ca path of a file with authorities, in PEM, instead of those that Node trusts.
+ * @throws Error if it cannot be read.
  */
 export function socketOptions(ca: string | undefined): SocketOptions {
   return {
@@ -59,12 +58,12 @@ function readAuthority(file: string): string {
   }
 }
 
-/** What an operator is told; what the broker says names the user at most. */
+/** Describes a fault for the operator; messages of the broker contain at most the name of the user. */
 export function explain(error: Error): string {
   const { code } = error as { code?: unknown };
   const text = error.message.split('\n', 1)[0]?.slice(0, 300) ?? '';
   if (/ACCESS.REFUSED.*Login/i.test(text)) return 'the user is not let in: check name and password in AMQP_URL';
-  // What the broker says of this the client does not pass on.
+  // The client does not pass on the broker's own message in this case.
   if (/ConnectionOpenOk; got <ConnectionClose/.test(text))
     return 'there is no such virtual host, or the user has no rights in it: check the path of AMQP_URL';
   if (/ACCESS.REFUSED/i.test(text)) return `the user lacks a right, see docs/events.md: ${text}`;

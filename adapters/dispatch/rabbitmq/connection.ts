@@ -1,18 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Channel, type ChannelModel, type ConfirmChannel, connect } from 'amqplib';
 import type { Log } from '../../../application/ports/log.ts';
-import { connectionOptions, explain, placeOf, socketOptions } from './address.ts';
+import { brokerWithoutCredentials, connectionOptions, explain, socketOptions } from './address.ts';
 
-/** Pauses between two attempts grow by half, up to here. */
+/** Pauses between attempts grow by half up to this limit. */
 const MAX_PAUSE_MS = 20_000;
 const GROWTH = 1.5;
-/** Each pause is up to so much longer, so that processes that lost the broker together do not come back together. */
+/** Each pause is up to this fraction longer, so that processes that lost the broker together do not reconnect together. */
 const JITTER = 0.5;
-/** While nothing changes, the log says so every so many attempts: every five minutes at least. */
+/** While nothing changes, only every n-th attempt is logged: every five minutes at least. */
 const ATTEMPTS_PER_LINE = 10;
 const CLOSING_MS = 2_000;
-/** A part that could not be set up is tried again after so long. */
-const LEFT_OUT_MS = 30 * 60_000;
+/** A part that could not be set up is retried after this time. */
+const SETUP_RETRY_MS = 30 * 60_000;
 
 export type BrokerSettings = {
   readonly address: string;
@@ -20,32 +20,32 @@ export type BrokerSettings = {
   readonly ca?: string | undefined;
 };
 
-/** What has channels on the connection. */
-export type Part = {
-  /** Opens them and declares what it needs, on every new connection. */
+/** User of channels on the connection. */
+export type ChannelUser = {
+  /** Opens its channels and declares its exchanges and queues, on every new connection. */
   setUp(model: ChannelModel): Promise<void>;
   /**
-   * What the service does without when it cannot be set up: a queue that is broken may end every connection of the one who
-   * reads it, and the other parts are not to go down with it.
+   * Log message of an optional part that cannot be set up: a broken queue may close every connection of its consumer, and must not take the
+   * other parts down.
    */
-  readonly otherwise?: string;
+  readonly fallbackMessage?: string;
 };
 
-type Recovering = Awaited<ReturnType<typeof begin>>;
+type Recovering = Awaited<ReturnType<typeof openConnection>>;
 
 const ignore = () => {};
 
 /**
- * The one connection of this process to the broker. It is opened in the background and again for ever, so that nobody
- * waits for it. When one channel ends, the whole connection is made anew.
+ * The only connection of this process to the broker. It is opened in the background and reopened endlessly, so that nothing waits for it.
+ * When one channel ends, the whole connection is reopened.
  */
 export class RabbitConnection {
   readonly #settings: BrokerSettings;
   readonly #log: Log;
-  readonly #parts: Part[] = [];
+  readonly #parts: ChannelUser[] = [];
   readonly #listeners = new Set<() => void>();
-  /** Until when, in milliseconds of this process. */
-  readonly #leftOut = new Map<Part, number>();
+  /** Parts that are left out, with the monotonic time in milliseconds of their next attempt. */
+  readonly #retryTimes = new Map<ChannelUser, number>();
   #recovering: Recovering | undefined;
   #isOpen = false;
   #isBlocked = false;
@@ -56,32 +56,32 @@ export class RabbitConnection {
     this.#log = log;
   }
 
-  add(part: Part): void {
+  add(part: ChannelUser): void {
     this.#parts.push(part);
   }
 
-  /** Whether the broker takes messages now, as far as can be known. */
+  /** Returns true if the broker accepts messages now, as far as is known. */
   get isWritable(): boolean {
     return this.#isOpen && !this.#isBlocked;
   }
 
-  /** Calls `listener` each time messages can be sent again. @returns how to stop listening. */
+  /** Calls `listener` each time messages can be sent again. @returns a function that stops listening. */
   onWritable(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** @throws Error when the file of the authority cannot be read. */
+  /** @throws Error if the file of the authority cannot be read. */
   async open(): Promise<void> {
-    const recovering = await begin(this.#settings, (model) => this.#setUp(model));
+    const recovering = await openConnection(this.#settings, (model) => this.#setUp(model));
     this.#recovering = recovering;
-    const broker = placeOf(this.#settings.address);
+    const broker = brokerWithoutCredentials(this.#settings.address);
     recovering.on('error', ignore);
     recovering.on('connect', () => {
       this.#isOpen = true;
       this.#fault = '';
       this.#log.info('the broker is connected', { broker });
-      this.#tell();
+      this.#notify();
     });
     recovering.on('disconnect', () => {
       this.#isOpen = false;
@@ -96,7 +96,7 @@ export class RabbitConnection {
     });
   }
 
-  /** Resolves when the broker takes messages. */
+  /** Resolves if the broker accepts messages. */
   async assertReachable(): Promise<void> {
     if (!this.#isOpen) throw new Error(`the broker is not connected: ${this.#fault}`);
     if (this.#isBlocked) throw new Error('the broker takes no messages: see its alarms');
@@ -104,13 +104,13 @@ export class RabbitConnection {
 
   async close(): Promise<void> {
     this.#isOpen = false;
-    // Where nothing passes on the connection, the broker does not say goodbye either.
+    // On a dead connection, the broker does not answer the close handshake.
     await Promise.race([this.#recovering?.close(), pause(CLOSING_MS, undefined, { ref: false })]);
   }
 
   async #setUp(model: ChannelModel): Promise<void> {
     this.#isBlocked = false;
-    // That it ends is told besides.
+    // The end of the connection is reported separately.
     model.on('error', ignore);
     model.on('blocked', (reason) => {
       this.#isBlocked = true;
@@ -119,55 +119,54 @@ export class RabbitConnection {
     model.on('unblocked', () => {
       this.#isBlocked = false;
       this.#log.info('the broker takes messages again');
-      this.#tell();
+      this.#notify();
     });
     let isClosed = false;
     model.on('close', () => {
       isClosed = true;
     });
     for (const part of this.#parts) {
-      const wait = (this.#leftOut.get(part) ?? 0) - performance.now();
+      const wait = (this.#retryTimes.get(part) ?? 0) - performance.now();
       if (wait <= 0) await this.#setUpPart(part, model);
       else setTimeout(() => isClosed || this.#setUpPart(part, model).catch(ignore), wait).unref();
     }
   }
 
-  async #setUpPart(part: Part, model: ChannelModel): Promise<void> {
+  async #setUpPart(part: ChannelUser, model: ChannelModel): Promise<void> {
     try {
       await part.setUp(model);
     } catch (error) {
-      if (part.otherwise !== undefined) {
-        this.#leftOut.set(part, performance.now() + LEFT_OUT_MS);
-        this.#log.error(part.otherwise, { reason: explain(error as Error) });
+      if (part.fallbackMessage !== undefined) {
+        this.#retryTimes.set(part, performance.now() + SETUP_RETRY_MS);
+        this.#log.error(part.fallbackMessage, { reason: explain(error as Error) });
       }
       throw error;
     }
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 }
 
-function begin({ address, ca }: BrokerSettings, setup: (model: ChannelModel) => Promise<void>) {
+function openConnection({ address, ca }: BrokerSettings, setup: (model: ChannelModel) => Promise<void>) {
   const calculateDelay = (attempt: number) => Math.min(MAX_PAUSE_MS, 1_000 * GROWTH ** (attempt - 1)) * (1 + JITTER * Math.random());
   const recovery = { waitForConnect: false, calculateDelay, setup };
   return connect(connectionOptions(address), { ...socketOptions(ca), recovery });
 }
 
-/** A channel whose end ends its connection. @param highWaterMark pieces of messages that the client keeps for it. */
+/** Opens a channel whose end closes its connection. @param highWaterMark number of message pieces that the client buffers for it. */
 export async function openChannel(model: ChannelModel, highWaterMark: number): Promise<Channel> {
-  return tied(model, await model.createChannel({ highWaterMark }));
+  return closeWithChannel(model, await model.createChannel({ highWaterMark }));
 }
 
-/** The same, where the broker says what it took. */
 export async function openConfirmChannel(model: ChannelModel): Promise<ConfirmChannel> {
-  return tied(model, await model.createConfirmChannel());
+  return closeWithChannel(model, await model.createConfirmChannel());
 }
 
-function tied<T extends Channel>(model: ChannelModel, channel: T): T {
+function closeWithChannel<T extends Channel>(model: ChannelModel, channel: T): T {
   channel.on('error', ignore);
-  // Later, since a connection that ends closes its channels first.
+  // Deferred, because a connection that ends closes its channels first.
   channel.on('close', () => setImmediate(() => model.close().catch(ignore)));
   return channel;
 }

@@ -13,13 +13,13 @@ import { openConfirmChannel, type RabbitConnection } from './connection.ts';
 
 export const EVENTS_EXCHANGE = 'vidimus.events';
 
-/** Events wait for an answer however long it takes, but after so long the log says so. */
-const PATIENCE_MS = 30_000;
+/** Events wait for a confirmation without limit, but after this time the log reports it. */
+const WARNING_AFTER_MS = 30_000;
 
-/** What a kind of session is called outside. */
+/** Public names of the kinds of sessions. */
 const KINDS = { issuance: 'issuance', verification: 'presentation' } as const;
 
-/** Hands events to all whose queues are bound to the exchange, as CloudEvents 1.0 in structured mode. */
+/** Publishes events to all queues that are bound to the exchange, as CloudEvents 1.0 in structured mode. */
 export class RabbitEventPublisher extends EventPublisher {
   readonly #connection: RabbitConnection;
   readonly #publicUrl: string;
@@ -43,36 +43,36 @@ export class RabbitEventPublisher extends EventPublisher {
   }
 
   override publish(notices: readonly SessionNotice[]): Promise<number> {
-    return this.#patiently(async (channel) => {
-      const taken = await Promise.all(
+    return this.#withWarning(async (channel) => {
+      const confirmed = await Promise.all(
         notices.map((notice) => {
           const key = `${notice.tenantId}.${KINDS[notice.kind]}.${notice.status}`;
           return this.#publish(channel, this.#eventOf(notice), key, notice.at);
         }),
       );
-      const refused = taken.indexOf(false);
-      return refused === -1 ? notices.length : refused;
+      const firstRejected = confirmed.indexOf(false);
+      return firstRejected === -1 ? notices.length : firstRejected;
     });
   }
 
   override publishRevocation(notice: RevocationNotice): Promise<boolean> {
-    const { tenantId, sessionId, batchId, credentialConfigurationId, at } = notice;
+    const { tenantId, sessionId, batchId, credentialConfigurationId, at: timestamp } = notice;
     const event = new CloudEvent({
       id: `${sessionId}.${batchId}.revoked`,
       source: issuerIdentifier({ publicUrl: this.#publicUrl }, tenantId),
       type: 'vidimus.credentials.revoked',
       subject: sessionId,
-      time: at.toISOString(),
+      time: timestamp.toISOString(),
       datacontenttype: 'application/json',
       data: { tenantId, sessionId, credentialConfigurationId, reason: 'wallet_revoked' },
     });
-    return this.#patiently((channel) => this.#publish(channel, event, `${tenantId}.issuance.revoked`, at));
+    return this.#withWarning((channel) => this.#publish(channel, event, `${tenantId}.issuance.revoked`, timestamp));
   }
 
-  async #patiently<T>(work: (channel: ConfirmChannel) => Promise<T>): Promise<T> {
+  async #withWarning<T>(work: (channel: ConfirmChannel) => Promise<T>): Promise<T> {
     const channel = this.#channel;
     if (channel === undefined) throw new Error('the broker is not connected');
-    const timer = setTimeout(() => this.#warn(), PATIENCE_MS);
+    const timer = setTimeout(() => this.#warn(), WARNING_AFTER_MS);
     try {
       return await work(channel);
     } finally {
@@ -80,18 +80,18 @@ export class RabbitEventPublisher extends EventPublisher {
     }
   }
 
-  override async tellHeldList({ key, ...notice }: HeldListNotice): Promise<boolean> {
-    const { tenantId, listId, list, reason, signer, at } = notice;
+  override async publishHeldList({ key, ...notice }: HeldListNotice): Promise<boolean> {
+    const { tenantId, listId, list, reason, signer, at: timestamp } = notice;
     const event = new CloudEvent({
-      id: `${listId}.${hash('sha256', `${key} ${at.getTime()}`, 'base64url').slice(0, 22)}`,
+      id: `${listId}.${hash('sha256', `${key} ${timestamp.getTime()}`, 'base64url').slice(0, 22)}`,
       source: issuerIdentifier({ publicUrl: this.#publicUrl }, tenantId),
       type: 'vidimus.trust-list.held',
       subject: listId,
-      time: at.toISOString(),
+      time: timestamp.toISOString(),
       datacontenttype: 'application/json',
       data: { tenantId, listId, list, reason, ...(signer !== undefined && { signer }) },
     });
-    return this.#patiently((channel) => this.#publish(channel, event, `${tenantId}.trust-list.held`, at));
+    return this.#withWarning((channel) => this.#publish(channel, event, `${tenantId}.trust-list.held`, timestamp));
   }
 
   #warn(): void {
@@ -107,13 +107,13 @@ export class RabbitEventPublisher extends EventPublisher {
     this.#channel = channel;
   }
 
-  /** @returns false when a queue that wanted it did not take it. */
-  #publish(channel: ConfirmChannel, event: CloudEvent<unknown>, key: string, at: Date): Promise<boolean> {
+  /** @returns false if a bound queue rejected the event. */
+  #publish(channel: ConfirmChannel, event: CloudEvent<unknown>, key: string, timestamp: Date): Promise<boolean> {
     const properties = {
       persistent: true,
       messageId: event.id,
       type: event.type,
-      timestamp: Math.floor(at.getTime() / 1000),
+      timestamp: Math.floor(timestamp.getTime() / 1000),
       contentType: 'application/cloudevents+json',
       contentEncoding: 'utf-8',
       appId: 'vidimus',
@@ -128,13 +128,13 @@ export class RabbitEventPublisher extends EventPublisher {
     });
   }
 
-  #eventOf({ tenantId, sessionId, kind, version, status, at }: SessionNotice) {
+  #eventOf({ tenantId, sessionId, kind, version, status, at: timestamp }: SessionNotice) {
     return new CloudEvent({
       id: `${sessionId}.${version}`,
       source: issuerIdentifier({ publicUrl: this.#publicUrl }, tenantId),
       type: `vidimus.session.${status}`,
       subject: sessionId,
-      time: at.toISOString(),
+      time: timestamp.toISOString(),
       datacontenttype: 'application/json',
       data: { tenantId, sessionId, kind: KINDS[kind], status, version },
     });

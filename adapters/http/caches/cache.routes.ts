@@ -83,7 +83,7 @@ const CLEARS: readonly (Pick<Route, 'path' | 'operationId' | 'exampleParameters'
   },
 ];
 
-/** Copies of the lists of others, as far as they were fetched for the caller's tenant. */
+/** Cached copies of external lists, as far as they were fetched for the caller's tenant. */
 export const cacheRoutes = family({ getCacheStats: GetCacheStats, clearCaches: ClearCaches }, ({ getCacheStats, clearCaches }) => [
   route({
     ...common,
@@ -104,12 +104,12 @@ export const cacheRoutes = family({ getCacheStats: GetCacheStats, clearCaches: C
       });
     },
   }),
-  ...CLEARS.map(({ lists, ...described }) =>
+  ...CLEARS.map(({ lists, ...documentation }) =>
     route({
       ...common,
       access: { ...common.access, unrestricted: true },
       method: 'delete',
-      ...described,
+      ...documentation,
       description: 'The next check fetches them.',
       query: lists.includes('trust-lists') ? TrustListQuery : NoQuery,
       responses: { 204: 'Done' },

@@ -27,9 +27,9 @@ const client = resourceRoutes({
   view: ClientView,
   get: GetClient,
   key: ({ clientId }) => clientId,
-  stored: ({ findings: _findings, ...stored }: WrittenClient) => stored,
+  stored: ({ findings: _findings, ...storedClient }: WrittenClient) => storedClient,
   findings: ({ findings = [] }: WrittenClient) => findings,
-  toView: async (shown, { caller }) => toClientView(shown, await caller.configured.tenant()),
+  toView: async (resource, { caller }) => toClientView(resource, await caller.tenant.tenant()),
 });
 
 export const clientRoutes = families(

@@ -8,10 +8,10 @@ import { family, reply, route } from '../route.ts';
 import { ConsoleFiles, type ConsoleManifest } from './console-files.ts';
 
 const HTML = 'text/html; charset=utf-8';
-/** Their names change with what is in them. */
-const LASTING = { 'Cache-Control': 'public, max-age=31536000, immutable' } as const;
-/** Names what a newer release calls otherwise. */
-const FRESH = { 'Cache-Control': 'no-cache' } as const;
+/** File names contain a hash of the content, so the files can be cached for ever. */
+const IMMUTABLE = { 'Cache-Control': 'public, max-age=31536000, immutable' } as const;
+/** The manifest of a later release has other file names. */
+const NO_CACHE = { 'Cache-Control': 'no-cache' } as const;
 const page = { tag: 'Service', surface: 'document', access: 'public', method: 'get' } as const;
 
 const Ticket = object({ ticket: z.string().min(1).max(100).describe('From the link that the start printed') }).meta({
@@ -30,12 +30,12 @@ const IdentityView = object({
   roles: z.array(Role),
 }).meta({ id: 'Identity', description: 'Who an access token stands for' });
 
-/** What an operator looks at in a browser: a page that knows nothing but this interface. */
+/** The console for operators: a page that uses only this interface. */
 export const consoleRoutes = family({ redeemTicket: RedeemConsoleTicket, settings: ServiceSettings }, ({ redeemTicket, settings }) => {
   const base = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
   const files = new ConsoleFiles();
   const { consoleLogin } = settings;
-  const headers = { ...FRESH, ...consoleHeaders(consoleLogin?.issuer) };
+  const headers = { ...NO_CACHE, ...consoleHeaders(consoleLogin?.issuer) };
   return [
     route({
       ...page,
@@ -58,10 +58,10 @@ export const consoleRoutes = family({ redeemTicket: RedeemConsoleTicket, setting
       params: object({ file: z.string().max(80) }),
       responses: { 200: 'A script, a style sheet or an image' },
       async handle({ params: { file } }) {
-        const found = await files.read(file);
-        if (found === undefined) throw new Failure('not_found', 'unknown address');
-        const headers = file === 'icon.svg' ? FRESH : LASTING;
-        return { status: 200, text: found.content, contentType: found.contentType, headers };
+        const consoleFile = await files.read(file);
+        if (consoleFile === undefined) throw new Failure('not_found', 'unknown address');
+        const headers = file === 'icon.svg' ? NO_CACHE : IMMUTABLE;
+        return { status: 200, text: consoleFile.content, contentType: consoleFile.contentType, headers };
       },
     }),
     route({
@@ -111,15 +111,15 @@ export const consoleRoutes = family({ redeemTicket: RedeemConsoleTicket, setting
 });
 
 /**
- * Everything from this service, no script or style in the page itself, and nobody frames it.
- * @param provider issuer that people log in at, which the page asks for the token.
+ * Allows resources of this service only, no inline script or style, and no framing.
+ * @param provider issuer at which operators log in, from which the page requests the token.
  */
 function consoleHeaders(provider: string | undefined): Readonly<Record<string, string>> {
-  const called = provider === undefined ? "'self'" : `'self' ${new URL(provider).origin}`;
+  const connectSources = provider === undefined ? "'self'" : `'self' ${new URL(provider).origin}`;
   return {
     'Content-Security-Policy':
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
-      `connect-src ${called}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'`,
+      `connect-src ${connectSources}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'`,
     'Referrer-Policy': 'no-referrer',
     'X-Frame-Options': 'DENY',
     'Cross-Origin-Opener-Policy': 'same-origin',
@@ -148,7 +148,7 @@ function consolePage(base: string, { script, style }: ConsoleManifest): string {
 `;
 }
 
-/** For a checkout in which the build never ran. */
+/** Page for a checkout that was never built. */
 const NOT_BUILT = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Vidimus console</title></head>
 <body><main><h1>The console is not built</h1><p>Run <code>npm run build</code> and reload this page. <code>npm start</code> and

@@ -4,15 +4,15 @@ import { resourceOf } from '../../../domain/resources.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { Input, Reply, Route } from '../route.ts';
 
-/** RFC 9110 section 8.8.3; tags of others than this service may have commas. */
+/** RFC 9110 section 8.8.3; tags of other services may contain commas. */
 const ENTITY_TAG = /(?:W\/)?"[\x21\x23-\x7e]*"/g;
 const ENTITY_TAGS = new RegExp(`^${ENTITY_TAG.source}(?:[ \\t]*,[ \\t]*${ENTITY_TAG.source})*$`);
-/** Far more than a client has reason to send. */
+/** Clients have no reason to send more. */
 const MAX_TAGS = 20;
 
 /**
- * What `If-Match` demands of the thing that a route edits (RFC 9110 section 13.1.1).
- * @throws Failure `invalid_input` for a route that edits no single thing, and for a header that names no tags.
+ * Precondition that `If-Match` sets for the resource that a route edits (RFC 9110 section 13.1.1).
+ * @throws Failure `invalid_input` for a route that edits no single resource, and for a header without valid tags.
  */
 export function preconditionOf(
   route: Route,
@@ -24,28 +24,28 @@ export function preconditionOf(
   const { edits, method } = route;
   if (edits?.id === undefined) throw new Failure('invalid_input', 'If-Match is not for this; leave it out');
   const { kind } = edits;
-  const tags = read(ifMatch);
+  const tags = parseEntityTags(ifMatch);
   return {
     kind,
     id: edits.id(input),
-    holds(stored) {
-      const found = stored ?? resourceOf(kind).unset;
-      // What is not there is reported as such by who would change or remove it.
-      if (found === undefined) return method === 'patch' || method === 'delete';
-      return tags === '*' || tags.some((tag) => editTags.isOf(tag, kind, found));
+    holds(resource) {
+      const currentResource = resource ?? resourceOf(kind).unset;
+      // A missing resource is reported by the use case that changes or removes it.
+      if (currentResource === undefined) return method === 'patch' || method === 'delete';
+      return tags === '*' || tags.some((tag) => editTags.matches(tag, kind, currentResource));
     },
   };
 }
 
-/** Adds the `ETag` of what the answer shows. */
+/** Adds the `ETag` of the resource that the response shows. */
 export function withTag({ edits }: Route, answer: Reply, editTags: EditTags): Reply {
-  if (edits === undefined || !('json' in answer) || answer.shown === undefined) return answer;
-  const { shown, ...rest } = answer;
-  return { ...rest, headers: { ...answer.headers, ETag: `"${editTags.of(edits.kind, shown)}"` } };
+  if (edits === undefined || !('json' in answer) || answer.storedResource === undefined) return answer;
+  const { storedResource: resource, ...response } = answer;
+  return { ...response, headers: { ...answer.headers, ETag: `"${editTags.tagOf(edits.kind, resource)}"` } };
 }
 
-/** @returns tags without quotes. Weak ones are left out: they never match (RFC 9110 section 8.8.3.2). */
-function read(ifMatch: string): '*' | readonly string[] {
+/** @returns the tags without quotes. Weak tags are left out: they never match (RFC 9110 section 8.8.3.2). */
+function parseEntityTags(ifMatch: string): '*' | readonly string[] {
   if (ifMatch.trim() === '*') return '*';
   const entries = ifMatch.match(ENTITY_TAG) ?? [];
   if (!ENTITY_TAGS.test(ifMatch.trim()) || entries.length > MAX_TAGS) {

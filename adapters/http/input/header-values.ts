@@ -1,6 +1,6 @@
 import type { RawRequest } from '../route.ts';
 
-/** Every field of this name as it came; Node joins or drops repeated ones in `headers`. */
+/** Returns every field of this name unchanged; Node joins or drops repeated ones in `headers`. */
 export function headerValues({ rawHeaders }: RawRequest, name: string): readonly string[] {
   const values: string[] = [];
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { RememberedCaller } from '../../../application/caller.ts';
+import type { CachedCaller } from '../../../application/caller.ts';
 import { nameOf } from '../../../domain/audit/audit-entry.ts';
-import { type AnswerName, nameAnswer } from '../../../domain/sessions/kept-answer.ts';
+import { identifyRequest, type RequestIdentity } from '../../../domain/sessions/idempotent-response.ts';
 import { invalidInput } from '../../../domain/shared/failure.ts';
 import type { Json } from '../../../domain/shared/json.ts';
 import type { RawRequest } from '../route.ts';
@@ -9,7 +9,7 @@ import { headerValues } from './header-values.ts';
 
 const HEADER = 'Idempotency-Key';
 
-/** For the documentation of a route that `isRepeatable`. */
+/** Header documentation of a route with `isRepeatable`. */
 export const IDEMPOTENCY_KEY = z.object({
   [HEADER]: z
     .string()
@@ -21,22 +21,22 @@ export const IDEMPOTENCY_KEY = z.object({
     ),
 });
 
-/** A structured string (RFC 9651 section 3.3.3), or its content alone, as many clients send it. */
+/** Structured string (RFC 9651 section 3.3.3), or its content alone, as many clients send it. */
 const QUOTED = /^"([\x20\x21\x23-\x5b\x5d-\x7e]{1,255})"$/;
 const BARE = /^[\x21\x23-\x5b\x5d-\x7e]{1,255}$/;
 
 /**
- * What the caller calls the answer to its request.
+ * Derives the storage key of the response to a request with an `Idempotency-Key`.
  * @param address of the route.
- * @throws Failure `invalid_input` for a header that is no key.
+ * @throws Failure `invalid_input` for an invalid key.
  */
-export function answerNameOf(address: string, caller: RememberedCaller, body: unknown, request: RawRequest): AnswerName | undefined {
-  const [value, ...others] = headerValues(request, HEADER.toLowerCase());
+export function answerNameOf(address: string, caller: CachedCaller, body: unknown, request: RawRequest): RequestIdentity | undefined {
+  const [value, ...surplus] = headerValues(request, HEADER.toLowerCase());
   if (value === undefined) return undefined;
-  const key = others.length > 0 ? undefined : (QUOTED.exec(value)?.[1] ?? BARE.exec(value)?.[0]);
+  const key = surplus.length > 0 ? undefined : (QUOTED.exec(value)?.[1] ?? BARE.exec(value)?.[0]);
   if (key === undefined) throw invalidInput(HEADER, 'one key of 1 to 255 printable characters');
   const { access } = caller;
-  // A client that was made anew under the same name is another one.
-  const since = access === undefined || access.isExternal ? '' : `${access.clientSince}`;
-  return nameAnswer(`${nameOf(caller)} ${since}`, address, key, body as Json);
+  // A client that was deleted and created again under the same name is a different client.
+  const clientSince = access === undefined || access.isExternal ? '' : `${access.clientSince}`;
+  return identifyRequest(`${nameOf(caller)} ${clientSince}`, address, key, body as Json);
 }

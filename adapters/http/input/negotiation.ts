@@ -1,17 +1,16 @@
 type Preference = { readonly value: string; readonly quality: number };
 
-/** Longer lists than this are nobody's preferences. */
+/** Longer lists are not preferences of a real client. */
 const MAX_LENGTH = 2_000;
 const MAX_ENTRIES = 50;
 /** RFC 9110 section 12.4.2 */
 const QUALITY = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
 /**
- * The media types that a reader takes, best first (RFC 9110 sections 12.4.2, 12.5.1). The range that names a type most
- * precisely says its weight; of types of one weight that comes first which is named more precisely, then the one whose range
- * stands first, then the one that is offered first.
- * @param accept a reader that says nothing takes everything.
- * @param offered what there is, in lower case; one thing may have several names, the one that it is sent by first.
+ * Sorts media types by the preference of a client (RFC 9110 sections 12.4.2, 12.5.1). The most specific range that matches a type gives its
+ * weight. Among types of equal weight, the more specific match comes first, then the earlier range, then the type that is offered first.
+ * @param accept a client without this header accepts everything.
+ * @param offered the available types, in lower case; a resource may have several names, the first of which is sent.
  */
 export function acceptedTypes<Offer extends { readonly names: readonly string[] }>(
   accept: string | undefined,
@@ -22,11 +21,11 @@ export function acceptedTypes<Offer extends { readonly names: readonly string[] 
   return offered
     .map((offer) => ({ offer, match: bestMatch(offer.names, preferences) }))
     .filter(({ match }) => match.quality > 0)
-    .sort(({ match: one }, { match: other }) => other.quality - one.quality || one.vagueness - other.vagueness || one.place - other.place)
+    .sort(({ match: a }, { match: b }) => b.quality - a.quality || a.vagueness - b.vagueness || a.position - b.position)
     .map(({ offer }) => offer);
 }
 
-type Match = { readonly quality: number; readonly vagueness: number; readonly place: number };
+type Match = { readonly quality: number; readonly vagueness: number; readonly position: number };
 
 function bestMatch(names: readonly string[], preferences: readonly Preference[]): Match {
   const type = names[0]?.split('/')[0];
@@ -34,27 +33,27 @@ function bestMatch(names: readonly string[], preferences: readonly Preference[])
   for (const [vagueness, range] of ranges.entries()) {
     const place = preferences.findIndex(({ value }) => value === range);
     const quality = preferences[place]?.quality;
-    if (quality !== undefined) return { quality, vagueness, place };
+    if (quality !== undefined) return { quality, vagueness, position: place };
   }
-  return { quality: 0, vagueness: ranges.length, place: preferences.length };
+  return { quality: 0, vagueness: ranges.length, position: preferences.length };
 }
 
-/** Whether a reader would rather have HTML than JSON, as browsers say; who says nothing gets JSON. */
+/** Returns true if the client prefers HTML to JSON, like browsers; without a preference JSON wins. */
 export function prefersHtml(accept: string | undefined): boolean {
   const preferences = parsePreferences(accept);
   const qualityOf = (...ranges: readonly string[]) =>
-    ranges.map((range) => preferences.find(({ value }) => value === range)?.quality).find((found) => found !== undefined) ?? 0;
+    ranges.map((range) => preferences.find(({ value }) => value === range)?.quality).find((quality) => quality !== undefined) ?? 0;
   const html = preferences.find(({ value }) => value === 'text/html' || value === 'text/*')?.quality ?? 0;
   return html > 0 && html >= qualityOf('application/json', 'application/*', '*/*');
 }
 
-/** A range for every type. Clients of the JDK write it as `*`, too. */
+/** Ranges for every type. Clients of the JDK also write it as `*`. */
 const ANY_TYPES = ['*/*', '*'];
 
 /**
- * Whether a browser navigates to an address, so that a person reads the answer. Browsers say so by `Sec-Fetch-Mode` and
- * `Sec-Fetch-Dest` (W3C Fetch Metadata sections 2.1 and 2.3). Without them a client counts if it accepts HTML and
- * not everything: programs on the JDK accept `text/html` and everything else unless they are told otherwise.
+ * Returns true if a browser navigates to an address, so that a person reads the response. Browsers say so by `Sec-Fetch-Mode` and
+ * `Sec-Fetch-Dest` (W3C Fetch Metadata sections 2.1 and 2.3). Without them, a client counts as a browser if it accepts HTML and not
+ * everything: programs on the JDK accept `text/html` and everything else by default.
  */
 export function isNavigation(headers: {
   readonly accept?: string | undefined;
@@ -72,30 +71,30 @@ export function isNavigation(headers: {
   return !parsePreferences(accept).some(({ value }) => ANY_TYPES.includes(value));
 }
 
-/** Language ranges in the order of preference (RFC 9110 section 12.5.4), without those that are unwelcome. */
+/** Language ranges in the order of preference (RFC 9110 section 12.5.4), without rejected ones. */
 export function languageRanges(acceptLanguage: string | undefined): readonly string[] {
   return parsePreferences(acceptLanguage)
     .filter(({ quality }) => quality > 0)
-    .sort((one, other) => other.quality - one.quality)
+    .sort((a, b) => b.quality - a.quality)
     .map(({ value }) => value);
 }
 
-/** Ways to compress an answer, the one that makes it smallest first. */
+/** Supported content encodings, the one with the smallest result first. */
 const ENCODINGS = ['br', 'gzip'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** @returns how a reader takes an answer best (RFC 9110 section 12.5.3); undefined for as it is. */
+/** @returns the preferred content encoding (RFC 9110 section 12.5.3); undefined for none. */
 export function pickEncoding(acceptEncoding: string | undefined): Encoding | undefined {
   const preferences = parsePreferences(acceptEncoding);
   const weightOf = (...names: readonly string[]) => preferences.find(({ value }) => names.includes(value))?.quality;
-  const rest = weightOf('*') ?? 0;
-  const weights = { br: weightOf('br') ?? rest, gzip: weightOf('gzip', 'x-gzip') ?? rest };
-  const [best = 'gzip'] = ENCODINGS.toSorted((one, other) => weights[other] - weights[one]);
+  const otherWeight = weightOf('*') ?? 0;
+  const weights = { br: weightOf('br') ?? otherWeight, gzip: weightOf('gzip', 'x-gzip') ?? otherWeight };
+  const [best = 'gzip'] = ENCODINGS.toSorted((a, b) => weights[b] - weights[a]);
   const plain = weightOf('identity') ?? 0;
   return weights[best] > 0 && weights[best] >= plain ? best : undefined;
 }
 
-/** In the order in which they stand, in lower case; parameters besides the weight are left away. */
+/** Parses the entries in their order, in lower case; parameters other than the weight are dropped. */
 function parsePreferences(header: string | undefined): Preference[] {
   if (header === undefined || header.length > MAX_LENGTH) return [];
   return header
@@ -109,8 +108,8 @@ function parsePreferences(header: string | undefined): Preference[] {
     .filter(({ value }) => value !== '');
 }
 
-/** RFC 9110 section 13.1.2: a list, compared weakly, since proxies that compress weaken what they pass on. */
-export function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
-  const known = (ifNoneMatch ?? '').split(',').map((entry) => entry.trim().replace(/^W\//, ''));
-  return known.includes(etag) || known.includes('*');
+/** Compares a list of tags weakly (RFC 9110 section 13.1.2), because proxies that compress weaken the tags that they forward. */
+export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
+  const tags = (ifNoneMatch ?? '').split(',').map((entry) => entry.trim().replace(/^W\//, ''));
+  return tags.includes(etag) || tags.includes('*');
 }

@@ -5,7 +5,7 @@ import { describeJsonProblem } from '../../../domain/shared/json-fault.ts';
 import { decodeUtf8 } from '../../../domain/shared/utf8.ts';
 import { type BodyKind, DEFAULT_BODY_LIMIT, type Route } from '../route.ts';
 
-/** Reads at most the route's limit as bytes; compression is refused, since no caller needs it. */
+/** Reads at most the route's limit as bytes; compressed bodies are rejected, because no caller needs them. */
 export function bodyReader(route: Route): RequestHandler | undefined {
   if (route.body === undefined) return undefined;
   const limit = route.bodyLimit ?? DEFAULT_BODY_LIMIT;
@@ -16,7 +16,7 @@ export function bodyReader(route: Route): RequestHandler | undefined {
   };
 }
 
-/** Whether a body is as most are: of a length that is told and taken, and in no encoding. Node sees that it is kept. */
+/** Returns true for an ordinary body: of a stated length within the limit, and in no encoding. Node enforces the length. */
 function isPlain({ headers }: Request, limit: number): boolean {
   return (
     headers['content-encoding'] === undefined &&
@@ -26,7 +26,7 @@ function isPlain({ headers }: Request, limit: number): boolean {
   );
 }
 
-/** What the reader of express does, for a plain body and in a fifth of its time. */
+/** Reads a plain body like the reader of express, in a fifth of its time. */
 function collect(request: Request, next: NextFunction): void {
   const chunks: Buffer[] = [];
   const keep = (chunk: Buffer) => chunks.push(chunk);
@@ -39,7 +39,7 @@ function collect(request: Request, next: NextFunction): void {
     done();
   };
   const fail = (error: unknown) => {
-    // What still comes is read and let go, so that the answer gets through.
+    // The remaining data is read and discarded, so that the response gets through.
     request.resume();
     done(error);
   };
@@ -56,9 +56,9 @@ const MEDIA_TYPES: Readonly<Record<BodyKind, string>> = {
 };
 
 /**
- * The body as the route wants it: the members of a JSON object, or the parameters of a form.
- * @param maxMembers members and entries of a JSON object, at all levels.
- * @throws Failure `unsupported_media_type`, or `invalid_request` for what cannot be read.
+ * Parses the body as the route requires: the properties of a JSON object, or the parameters of a form.
+ * @param maxMembers limit of properties and elements of a JSON object, at all levels.
+ * @throws Failure `unsupported_media_type`, or `invalid_request` for a malformed body.
  */
 export function readBody(kind: BodyKind, contentType: string | undefined, bytes: unknown, maxMembers: number): unknown {
   const text = readText(bytes, contentType);
@@ -77,7 +77,8 @@ export function readBody(kind: BodyKind, contentType: string | undefined, bytes:
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
 /**
- * RFC 8259 section 8.1, RFC 6749 appendix B: other encodings would have other names of people signed.
+ * Decodes UTF-8 only (RFC 8259 section 8.1, RFC 6749 appendix B): in other encodings, names of persons would be signed with wrong
+ * characters.
  * @throws Failure `unsupported_media_type`, `invalid_input`.
  */
 function readText(bytes: unknown, contentType: string | undefined): string {
@@ -88,25 +89,26 @@ function readText(bytes: unknown, contentType: string | undefined): string {
   return text;
 }
 
-/** Forms come from callers who have shown nothing yet, so these are looked at before anything is taken apart. */
+/** Forms come from unauthenticated callers, so their size is checked before they are parsed. */
 const MAX_PARAMETERS = 100;
-/** Of a form. A megabyte of them takes forty milliseconds to read; presentations are base64url, which has none. */
+/** Limit of escapes in a form. A megabyte of them takes forty milliseconds to decode; presentations are base64url, which has none. */
 const MAX_ESCAPES = 50_000;
 const ESCAPE = /[+%]/g;
 
 /**
- * The parameters of a form. A repeated one is an error, whether or not it is empty; an empty one counts as absent (RFC 6749 section 3.2).
+ * Parses the parameters of a form. A repeated parameter is an error, even if it is empty; an empty one counts as absent (RFC 6749 section
+ * 3.2).
  * @throws Failure `invalid_request`.
  */
 export function readForm(text: string): Record<string, string> {
-  assertModest(text);
+  assertFormSize(text);
   const form: Record<string, string> = Object.create(null);
   const names = new Set<string>();
   for (const [name, value] of new URLSearchParams(text)) {
-    // Of two readers one would see the empty one, and the other the one that says something.
+    // Two parsers could disagree on which of the repeated values counts.
     if (names.has(name)) throw new Failure('invalid_request', 'a parameter was sent more than once');
     names.add(name);
-    // What stands in place of bytes that are not UTF-8.
+    // The replacement character stands for bytes that are not UTF-8.
     if (value.includes('\uFFFD')) throw new Failure('invalid_request', 'a parameter is not UTF-8');
     if (!isText(value)) throw new Failure('invalid_request', 'a parameter contains NUL');
     if (value !== '') form[name] = value;
@@ -114,13 +116,14 @@ export function readForm(text: string): Record<string, string> {
   return form;
 }
 
-function assertModest(text: string): void {
-  if (holdsMore(text, /&/g, MAX_PARAMETERS - 1)) throw new Failure('invalid_request', `a form has at most ${MAX_PARAMETERS} parameters`);
-  if (holdsMore(text, ESCAPE, MAX_ESCAPES)) throw new Failure('invalid_request', `a form has at most ${MAX_ESCAPES} characters as escapes`);
+function assertFormSize(text: string): void {
+  if (hasMoreThan(text, /&/g, MAX_PARAMETERS - 1)) throw new Failure('invalid_request', `a form has at most ${MAX_PARAMETERS} parameters`);
+  if (hasMoreThan(text, ESCAPE, MAX_ESCAPES))
+    throw new Failure('invalid_request', `a form has at most ${MAX_ESCAPES} characters as escapes`);
 }
 
-/** @param mark global, so that each test goes on behind the one before. */
-function holdsMore(text: string, mark: RegExp, limit: number): boolean {
+/** @param mark global, so that each test continues behind the previous match. */
+function hasMoreThan(text: string, mark: RegExp, limit: number): boolean {
   mark.lastIndex = 0;
   let count = 0;
   while (count <= limit && mark.test(text)) count++;

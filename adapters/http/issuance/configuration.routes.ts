@@ -48,7 +48,8 @@ const issuance = resourceRoutes({
   writes: { access: { ...manage, unrestricted: true } },
   view: IssuanceConfigurationView,
   get: GetIssuanceConfiguration,
-  toView: async (shown, { caller: { configured } }) => toIssuanceConfigurationView(await configured.tenant(), shown, configured.profile),
+  toView: async (configuration, { caller: { tenant } }) =>
+    toIssuanceConfigurationView(await tenant.tenant(), configuration, tenant.profile),
 });
 
 const credential = resourceRoutes({
@@ -60,13 +61,12 @@ const credential = resourceRoutes({
   access: manage,
   view: CredentialConfigurationView,
   get: GetCredentialConfiguration,
-  stored: ({ findings: _findings, ...stored }: WrittenCredentialConfiguration) => stored,
+  stored: ({ findings: _findings, ...configuration }: WrittenCredentialConfiguration) => configuration,
   findings: ({ findings = [] }: WrittenCredentialConfiguration) => findings,
-  toView: async (shown, { caller: { configured } }) =>
-    toCredentialConfigurationView(shown, await configured.tenant(), await configured.keyChains(), configured.profile),
+  toView: async (configuration, { caller: { tenant } }) =>
+    toCredentialConfigurationView(configuration, await tenant.tenant(), await tenant.keyChains(), tenant.profile),
 });
 
-/** How a tenant issues, what it issues, and offers. */
 export const issuanceRoutes = families(
   family({ createOffer: CreateOffer }, ({ createOffer }) => [
     route({

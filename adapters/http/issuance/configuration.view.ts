@@ -17,7 +17,7 @@ const Times = { createdAt: z.iso.datetime(), updatedAt: z.iso.datetime() };
 
 export const IssuanceConfigurationView = object({
   ...IssuanceConfigurationBody.shape,
-  // Shown as they hold.
+  // Responses show the effective values.
   walletAttestationRequired: z.boolean(),
   dPopNonce: z.enum(['off', 'optional', 'required']),
   attestationChallenge: z.enum(['required', 'optional']),

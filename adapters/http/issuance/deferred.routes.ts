@@ -45,16 +45,16 @@ function toDecisionView({ id, status }: DeferredTransaction) {
 }
 
 const common = { tag: 'Issuer', surface: 'admin', access: { anyOf: ['issuance:offer', 'issuance:manage'] } } as const;
-const one = { ...common, params: object({ transactionId: z.string().max(100) }) } as const;
-const decided = {
-  ...one,
+const singleTransaction = { ...common, params: object({ transactionId: z.string().max(100) }) } as const;
+const decision = {
+  ...singleTransaction,
   method: 'post',
   responses: { 200: DeferredDecisionView, 409: 'It is decided already' },
 } as const;
 
 const USE_CASES = { deferred: DecideDeferred, settings: ServiceSettings };
 
-/** What a backend does with credentials that it promised for later. */
+/** Deferred credentials, as a backend completes or fails them. */
 export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
   route({
     ...common,
@@ -80,7 +80,7 @@ export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
     },
   }),
   route({
-    ...one,
+    ...singleTransaction,
     method: 'get',
     path: '/issuer/deferred/:transactionId',
     operationId: 'getDeferredTransaction',
@@ -89,7 +89,7 @@ export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
     handle: async ({ caller, params }) => reply(200, toDeferredView(caller.tenantId, await deferred.get(caller, params.transactionId))),
   }),
   route({
-    ...decided,
+    ...decision,
     path: '/issuer/deferred/:transactionId/complete',
     operationId: 'completeDeferredTransaction',
     summary: 'Supply a deferred credential',
@@ -105,12 +105,12 @@ export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
     bodyLimit: 1024 * 1024,
     async handle({ caller, params, body }) {
       const { findings, ...completed } = await deferred.complete(caller, params.transactionId, body);
-      const warnings = warningsOf(findings, caller.configured.profile);
+      const warnings = warningsOf(findings, caller.tenant.profile);
       return reply(200, { ...toDecisionView(completed), warnings });
     },
   }),
   route({
-    ...decided,
+    ...decision,
     path: '/issuer/deferred/:transactionId/fail',
     operationId: 'failDeferredTransaction',
     summary: 'Say that a deferred credential will not come',

@@ -11,7 +11,7 @@ const OfConfiguration = TenantPath.extend({ id: z.string().max(128) });
 const JSON_FORM = { type: 'application/json', names: ['application/json'] };
 const JWT_FORM = { type: 'application/jwt', names: ['application/jwt'] };
 
-/** Each document stands at the inserted and at the suffixed well-known address (RFC 8414 section 3.1). */
+/** Each document has the inserted and the suffixed well-known address (RFC 8414 section 3.1). */
 function addresses(name: string, operationId: string): readonly Pick<Route, 'path' | 'operationId'>[] {
   return [
     { path: `/.well-known/${name}/:tenant`, operationId },
@@ -19,7 +19,7 @@ function addresses(name: string, operationId: string): readonly Pick<Route, 'pat
   ];
 }
 
-/** What an issuer tells about itself, its authorization server, its keys and its credential types. */
+/** Metadata of an issuer, its authorization server, its keys and its credential types. */
 export const issuanceMetadataRoutes = family({ metadata: GetIssuerMetadata }, ({ metadata }) => [
   ...addresses('openid-credential-issuer', 'getIssuerMetadata').map((address) =>
     route({
@@ -32,7 +32,7 @@ export const issuanceMetadataRoutes = family({ metadata: GetIssuerMetadata }, ({
       asJwt: true,
       responses: { 200: Document },
       async handle({ params, request: { headers } }) {
-        // Every wallet reads JSON (section 12.2.2): it also gets it that asks for what there is not, or not at the moment.
+        // Every wallet reads JSON (section 12.2.2), so JSON is also the answer to a request for an unavailable form.
         const [best = JSON_FORM] = acceptedTypes(headers.accept, [JSON_FORM, JWT_FORM]);
         const { text, signed, language } = await metadata.issuer(params.tenant, {
           signed: best === JWT_FORM,

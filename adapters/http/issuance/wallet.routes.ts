@@ -15,7 +15,7 @@ import { family, type RawRequest, type Route, reply, route } from '../route.ts';
 import { Document, TenantPath } from '../shapes.ts';
 
 const tag = 'Wallet: issuance';
-/** The body may be encrypted, so the use case reads it. */
+/** The body may be encrypted, so the use case parses it. */
 const authorized = {
   method: 'post',
   tag,
@@ -38,7 +38,7 @@ const USE_CASES = {
   receiveNotification: ReceiveNotification,
 };
 
-/** What wallets call to get a credential (OpenID4VCI 1.0). */
+/** Endpoints that wallets call to get a credential (OpenID4VCI 1.0). */
 export const issuanceWalletRoutes = family(USE_CASES, (useCases) => [
   route({
     ...authorized,
@@ -93,7 +93,7 @@ export const issuanceWalletRoutes = family(USE_CASES, (useCases) => [
   }),
 ]);
 
-/** The form of OpenID4VCI 1.0, and an older one at the root that tells the tenant by the access token. */
+/** The endpoint of OpenID4VCI 1.0, and an older one at the root that takes the tenant from the access token. */
 function deferredRoutes({ retrieveDeferred }: PortsOf<typeof USE_CASES>): Route[] {
   return [
     route({
@@ -141,7 +141,7 @@ function walletRequest(request: RawRequest): WalletRequest {
 }
 
 /**
- * The last segment of the audience, unverified: it only says where to look, and there the token is checked.
+ * Takes the tenant from the last segment of the audience, unverified: it only selects the tenant, which then verifies the token.
  * @throws Failure `missing_token`, `invalid_token`.
  */
 function tenantOfToken(authorization: string | undefined): TenantId {

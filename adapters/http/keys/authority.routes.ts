@@ -16,7 +16,7 @@ const common = {
   }),
 } as const;
 
-/** What certificates of internal authorities point to, for everybody (RFC 5280). */
+/** Public documents to which certificates of internal authorities point (RFC 5280). */
 export const authorityRoutes = family({ authorityPublisher: AuthorityPublisher }, ({ authorityPublisher }) => [
   route({
     ...common,

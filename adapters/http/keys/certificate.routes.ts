@@ -11,7 +11,7 @@ import { withWarnings } from '../output/warnings.ts';
 import { family, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes.ts';
 import { CertificateView, toCertificateView } from './certificate.view.ts';
-import { common, written } from './common.ts';
+import { common, writeAccess } from './common.ts';
 import { CertificateRequestView } from './key-chain.view.ts';
 import { keyWarnings } from './key-warnings.ts';
 
@@ -25,7 +25,7 @@ const USE_CASES = {
   requestCertificate: RequestCertificate,
   settings: ServiceSettings,
 };
-type Asked = { readonly caller: TenantCaller; readonly params: { readonly certId: string } };
+type CertificateInput = { readonly caller: TenantCaller; readonly params: { readonly certId: string } };
 
 type UseCases = PortsOf<typeof USE_CASES>;
 
@@ -35,20 +35,20 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
   return [...readRoutes(useCases, find), ...writeRoutes(useCases, find), requestRoute(useCases)];
 });
 
-/** @returns what finds a certificate. @throws Failure `not_found`. */
+/** @returns a function that reads a certificate. @throws Failure `not_found`. */
 function finder({ findCertificates }: UseCases) {
-  return async ({ caller, params: { certId } }: Asked) => {
-    const { found, all } = await findCertificates.execute(caller, { certId });
-    const [chain] = found;
+  return async ({ caller, params: { certId } }: CertificateInput) => {
+    const { found: matches, all: chains } = await findCertificates.execute(caller, { certId });
+    const [chain] = matches;
     if (chain === undefined) throw new Failure('not_found', 'there is no such certificate');
-    return { chain, all, view: toCertificateView(chain, all) };
+    return { chain, all: chains, view: toCertificateView(chain, chains) };
   };
 }
 
 type Find = ReturnType<typeof finder>;
 
-const showing = (find: Find) => async (asked: Asked) => {
-  const { chain, view } = await find(asked);
+const showing = (find: Find) => async (input: CertificateInput) => {
+  const { chain, view } = await find(input);
   return show(200, view, chain);
 };
 
@@ -66,13 +66,13 @@ function readRoutes({ findCertificates, settings }: UseCases, find: Find): Route
       }),
       responses: { 200: z.array(CertificateView) },
       async handle({ caller, query }) {
-        const { found, all } = await findCertificates.execute(caller, { keyId: query.keyId });
+        const { found: matches, all: chains } = await findCertificates.execute(caller, { keyId: query.keyId });
         return pageOf({
-          all: found,
+          all: matches,
           query,
           address: `${settings.publicUrl}/certs`,
           keyOf: ({ id }) => id,
-          toView: (chain) => toCertificateView(chain, all),
+          toView: (chain) => toCertificateView(chain, chains),
         });
       },
     }),
@@ -91,10 +91,10 @@ function readRoutes({ findCertificates, settings }: UseCases, find: Find): Route
 }
 
 function writeRoutes({ createCertificate, updateKeyChain, deleteKeyChain }: UseCases, find: Find): Route[] {
-  const edits = { kind: 'key-chain', id: ({ params: { certId } }: Pick<Asked, 'params'>) => certId } as const;
+  const edits = { kind: 'key-chain', id: ({ params: { certId } }: Pick<CertificateInput, 'params'>) => certId } as const;
   return [
     route({
-      ...written,
+      ...writeAccess,
       method: 'post',
       path: '/certs',
       operationId: 'createCertificate',
@@ -112,12 +112,12 @@ function writeRoutes({ createCertificate, updateKeyChain, deleteKeyChain }: UseC
         409: 'The id is taken, the key is compromised, or it was changed or rotated meanwhile',
       },
       async handle({ caller, body }) {
-        const { chain, all } = await createCertificate.execute(caller, body);
-        return reply(201, { ...toCertificateView(chain, all), warnings: keyWarnings(chain, all, caller) });
+        const { chain, all: chains } = await createCertificate.execute(caller, body);
+        return reply(201, { ...toCertificateView(chain, chains), warnings: keyWarnings(chain, chains, caller) });
       },
     }),
     route({
-      ...written,
+      ...writeAccess,
       method: 'patch',
       path: '/certs/:certId',
       operationId: 'updateCertificate',
@@ -134,19 +134,19 @@ function writeRoutes({ createCertificate, updateKeyChain, deleteKeyChain }: UseC
       },
       async handle({ caller, params: { certId }, body }) {
         const { description, crt: certificates } = body;
-        const named = body.usages?.map((usage) => (typeof usage === 'string' ? usage : usage.usage));
-        const usages = body.certUsageTypes ?? named;
+        const namedUsages = body.usages?.map((usage) => (typeof usage === 'string' ? usage : usage.usage));
+        const usages = body.certUsageTypes ?? namedUsages;
         const paths = {
           certificates: 'crt',
           usages: body.certUsageTypes === undefined ? 'usages' : 'certUsageTypes',
         };
         await updateKeyChain.execute(caller, certId, { description, usages, certificates }, paths);
-        const { chain, all, view } = await find({ caller, params: { certId } });
-        return show(200, { ...view, warnings: keyWarnings(chain, all, caller) }, chain);
+        const { chain, all: chains, view } = await find({ caller, params: { certId } });
+        return show(200, { ...view, warnings: keyWarnings(chain, chains, caller) }, chain);
       },
     }),
     route({
-      ...written,
+      ...writeAccess,
       method: 'delete',
       path: '/certs/:certId',
       operationId: 'deleteCertificate',
@@ -165,7 +165,7 @@ function writeRoutes({ createCertificate, updateKeyChain, deleteKeyChain }: UseC
 
 function requestRoute({ requestCertificate }: UseCases): Route {
   return route({
-    ...written,
+    ...writeAccess,
     method: 'post',
     path: '/certs/:certId/csr',
     operationId: 'createCertificateRequest',

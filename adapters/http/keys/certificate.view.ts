@@ -24,18 +24,18 @@ export const CertificateView = object({
   key: KeyView,
 }).meta({ id: 'Certificate', description: 'A certificate chain and the key that it is for' });
 
-/** @param all the tenant's key chains, since several can share one key. */
-export function toCertificateView(chain: KeyChain, all: readonly KeyChain[]) {
+/** @param chains all key chains of the tenant, since several can share one key. */
+export function toCertificateView(chain: KeyChain, chains: readonly KeyChain[]) {
   const { id, tenantId, active, root } = chain;
   const certificates = [...active.certificates, ...(root === undefined ? [] : [root.certificate])];
   const cert = viewOf(PlainCertificate, {
     ...chain,
-    keyId: keyIdOf(chain, all),
+    keyId: keyIdOf(chain, chains),
     crt: certificates.map((each) => writePemCertificates([each])),
   });
   return viewOf(CertificateView, {
     ...cert,
     usages: chain.usages.map((usage) => ({ tenantId, certId: id, usage, cert })),
-    key: toKeyView(chain, all),
+    key: toKeyView(chain, chains),
   });
 }

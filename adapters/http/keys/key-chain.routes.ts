@@ -11,7 +11,7 @@ import {
   UpdateKeyChain,
 } from '../../../application/keys/key-chains.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
-import { SignTrustListsAnew } from '../../../application/trust-lists/sign-trust-lists-anew.ts';
+import { ResignTrustLists } from '../../../application/trust-lists/resign-trust-lists.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import {
   CertificateSigningRequest,
@@ -24,7 +24,7 @@ import { ListQuery, pageOf } from '../output/page-of.ts';
 import { withWarnings } from '../output/warnings.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
-import { common, written } from './common.ts';
+import { common, writeAccess } from './common.ts';
 import {
   CertificateRequestView,
   KeyChainView,
@@ -38,7 +38,7 @@ import { findAuthorityProblems, keyWarnings } from './key-warnings.ts';
 
 const params = z.object({ id: z.string().max(128).describe('Key chain id') });
 
-/** Of RFC 7515 appendix A.3: everybody knows it. */
+/** Published key of RFC 7515 appendix A.3. */
 const EXAMPLE_KEY = {
   kty: 'EC',
   crv: 'P-256',
@@ -47,12 +47,12 @@ const EXAMPLE_KEY = {
   d: 'jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI',
 };
 
-/** What is done to the keys themselves. */
+/** Use cases that operate on the keys themselves. */
 const ON_KEYS = {
   createKeyChain: CreateKeyChain,
   rotateKeyChain: RotateKeyChain,
   requestCertificate: RequestCertificate,
-  signTrustListsAnew: SignTrustListsAnew,
+  signTrustListsAnew: ResignTrustLists,
 };
 
 const chain = resourceRoutes({
@@ -61,21 +61,21 @@ const chain = resourceRoutes({
   path: '/key-chain',
   exampleId: 'pid-signing',
   params,
-  writes: { access: written.access },
+  writes: { access: writeAccess.access },
   view: KeyChainView,
   get: GetKeyChain,
   toView: toKeyChainView,
-  findings: async (made, { configured }) => findAuthorityProblems(made, await configured.keyChains()),
+  findings: async (chain, { tenant }) => findAuthorityProblems(chain, await tenant.keyChains()),
 });
 
-const writtenChain = async (made: KeyChain, caller: TenantCaller) => ({
-  ...toKeyChainView(made),
-  warnings: keyWarnings(made, await caller.configured.keyChains(), caller),
+const writtenChain = async (chain: KeyChain, caller: TenantCaller) => ({
+  ...toKeyChainView(chain),
+  warnings: keyWarnings(chain, await caller.tenant.keyChains(), caller),
 });
 
 export const keyChainRoutes = families(
   chain.list({ operationId: 'listKeyChains', summary: 'List the key chains of the tenant', by: ListKeyChains }),
-  // Before the route with an id, which would take it for one.
+  // This route precedes the one with an id, which would match its path, too.
   family({ listKeyProviders: ListKeyProviders, settings: ServiceSettings }, ({ listKeyProviders, settings }) => [
     route({
       ...common,
@@ -124,7 +124,7 @@ export const keyChainRoutes = families(
   }),
   family(ON_KEYS, ({ createKeyChain, rotateKeyChain, requestCertificate, signTrustListsAnew }) => [
     route({
-      ...written,
+      ...writeAccess,
       method: 'post',
       path: '/key-chain/import',
       operationId: 'importKeyChain',
@@ -138,7 +138,7 @@ export const keyChainRoutes = families(
       handle: async ({ caller, body }) => reply(201, await writtenChain(await createKeyChain.execute(caller, body), caller)),
     }),
     route({
-      ...written,
+      ...writeAccess,
       method: 'post',
       path: '/key-chain/:id/rotate',
       operationId: 'rotateKeyChain',
@@ -163,7 +163,7 @@ export const keyChainRoutes = families(
       },
     }),
     route({
-      ...written,
+      ...writeAccess,
       method: 'post',
       path: '/key-chain/:id/csr',
       operationId: 'createKeyChainRequest',

@@ -92,8 +92,8 @@ export function toKeyProviderView({ isOwn, answers, ...provider }: TenantKeyProv
 }
 
 export function toKeyChainView(chain: KeyChain) {
-  const { root, active, former = [] } = chain;
-  const previousKeys = former.map((leaf) => ({
+  const { root, active, former: formerLeaves = [] } = chain;
+  const previousKeys = formerLeaves.map((leaf) => ({
     key: toPublicKeyView(leaf.key),
     certificate: pemOf(leaf),
     expiry: leaf.keptUntil.toISOString(),

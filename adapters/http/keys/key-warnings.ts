@@ -4,14 +4,14 @@ import { findSharedAuthorityProblems } from '../../../domain/keys/key-chain-righ
 import { type Finding, type Warning, warningsOf } from '../../../domain/shared/finding.ts';
 import { warningsFor } from '../output/warnings.ts';
 
-/** Findings that follow from the other key chains under the same authority. */
-export function findAuthorityProblems(chain: KeyChain, all: readonly KeyChain[]): readonly Finding[] {
+/** Problems that follow from the other key chains under the same authority. */
+export function findAuthorityProblems(chain: KeyChain, chains: readonly KeyChain[]): readonly Finding[] {
   const isSharedAlone = findSharedAuthorityProblems(chain, []).length > 0;
-  return isSharedAlone ? [] : findSharedAuthorityProblems(chain, all);
+  return isSharedAlone ? [] : findSharedAuthorityProblems(chain, chains);
 }
 
-/** @param all key chains of the tenant. */
-export function keyWarnings(chain: KeyChain, all: readonly KeyChain[], caller: TenantCaller): readonly Warning[] {
-  const { profile } = caller.configured;
-  return [...warningsFor('key-chain', chain, profile), ...warningsOf(findAuthorityProblems(chain, all), profile)];
+/** @param chains all key chains of the tenant. */
+export function keyWarnings(chain: KeyChain, chains: readonly KeyChain[], caller: TenantCaller): readonly Warning[] {
+  const { profile } = caller.tenant;
+  return [...warningsFor('key-chain', chain, profile), ...warningsOf(findAuthorityProblems(chain, chains), profile)];
 }

@@ -9,12 +9,12 @@ import { ListQuery, pageOf } from '../output/page-of.ts';
 import { warningsFor, withWarnings } from '../output/warnings.ts';
 import { family, reply, route } from '../route.ts';
 import { DeletedView } from '../shapes.ts';
-import { common, written } from './common.ts';
+import { common, writeAccess } from './common.ts';
 import { KeyView, toKeyView } from './key.view.ts';
 
 const params = z.object({ id: z.string().max(128).describe('Key id') });
 
-/** The keys of key chains, in the vocabulary of certificates: a key has one certificate or several. */
+/** Keys of key chains in the vocabulary of certificates: a key has one certificate or several. */
 export const keyRoutes = family(
   { findCertificates: FindCertificates, createKeyChain: CreateKeyChain, deleteKey: DeleteKey, settings: ServiceSettings },
   ({ findCertificates, createKeyChain, deleteKey, settings }) => [
@@ -27,14 +27,14 @@ export const keyRoutes = family(
       query: ListQuery,
       responses: { 200: z.array(KeyView) },
       async handle({ caller, query }) {
-        const { all } = await findCertificates.execute(caller);
-        const named = all.filter((chain) => keyIdOf(chain, all) === chain.id);
+        const { all: chains } = await findCertificates.execute(caller);
+        const namedChains = chains.filter((chain) => keyIdOf(chain, chains) === chain.id);
         return pageOf({
-          all: named,
+          all: namedChains,
           query,
           address: `${settings.publicUrl}/key`,
           keyOf: ({ id }) => id,
-          toView: (chain) => toKeyView(chain, all),
+          toView: (chain) => toKeyView(chain, chains),
         });
       },
     }),
@@ -48,14 +48,14 @@ export const keyRoutes = family(
       params,
       responses: { 200: KeyView },
       async handle({ caller, params: { id } }) {
-        const { all } = await findCertificates.execute(caller);
-        const chain = all.find((other) => other.id === id && keyIdOf(other, all) === id);
+        const { all: chains } = await findCertificates.execute(caller);
+        const chain = chains.find((candidate) => candidate.id === id && keyIdOf(candidate, chains) === id);
         if (chain === undefined) throw new Failure('not_found', 'there is no key of this id');
-        return reply(200, toKeyView(chain, all));
+        return reply(200, toKeyView(chain, chains));
       },
     }),
     route({
-      ...written,
+      ...writeAccess,
       method: 'post',
       path: '/key',
       operationId: 'createKey',
@@ -65,14 +65,14 @@ export const keyRoutes = family(
       example: { id: 'diplomas', description: 'Signs diplomas' },
       responses: { 201: withWarnings(KeyView), 409: 'The id is taken' },
       async handle({ caller, body: { key, usages = [], ...body } }) {
-        const wanted = { ...body, usages };
-        const chain = await createKeyChain.execute(caller, key === undefined ? wanted : { ...wanted, key });
-        const warnings = warningsFor('key-chain', chain, caller.configured.profile);
+        const creation = { ...body, usages };
+        const chain = await createKeyChain.execute(caller, key === undefined ? creation : { ...creation, key });
+        const warnings = warningsFor('key-chain', chain, caller.tenant.profile);
         return reply(201, { ...toKeyView(chain, [chain]), warnings });
       },
     }),
     route({
-      ...written,
+      ...writeAccess,
       method: 'delete',
       path: '/key/:id',
       operationId: 'deleteKey',

@@ -17,18 +17,18 @@ export const KeyView = object({
 }).meta({ id: 'Key', description: 'A key; its private half is never shown' });
 
 /**
- * The key of a key chain.
- * @param all the tenant's key chains, since several can share one key.
+ * Converts the key of a key chain.
+ * @param chains all key chains of the tenant, since several can share one key.
  */
-export function toKeyView(chain: KeyChain, all: readonly KeyChain[]) {
-  const id = keyIdOf(chain, all);
+export function toKeyView(chain: KeyChain, chains: readonly KeyChain[]) {
+  const id = keyIdOf(chain, chains);
   const { key } = chain.active;
   return viewOf(KeyView, {
-    ...(all.find((other) => other.id === id) ?? chain),
+    ...(chains.find((candidate) => candidate.id === id) ?? chain),
     id,
     key: toPublicKeyView(key),
     usage: 'sign',
     kmsProvider: key.handle.kms,
-    certificates: chainsOfKey(id, all).map((other) => ({ id: other.id })),
+    certificates: chainsOfKey(id, chains).map((candidate) => ({ id: candidate.id })),
   });
 }

@@ -5,22 +5,22 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import { callerAddress } from '../input/caller-address.ts';
 
 /**
- * Bytes of request bodies that are held at once, counted as they arrive and until their answer is sent. Callers with a
- * token have one half and all others the other half, so that callers without one cannot fill up what administrators
- * need. No tenant has more than half of its half, and no public address more than a quarter.
+ * Bytes of request bodies in memory, counted from their arrival until their response is sent. Callers with a token have one half and all
+ * others the other half, so that anonymous callers cannot use up the share of administrators. A tenant may use half of its half, and a
+ * public address a quarter.
  */
 export class BodyBudget {
   readonly #authenticated: MemoryBudget;
   readonly #anonymous: MemoryBudget;
 
-  /** @param bytes of all bodies together. */
+  /** @param bytes limit of all bodies together. */
   constructor(bytes: number) {
     const half = bytes / 2;
-    this.#authenticated = new MemoryBudget({ all: half, ofParty: half / 2 }, tooMuchError);
-    this.#anonymous = new MemoryBudget({ all: half, ofParty: half / 4 }, tooMuchError);
+    this.#authenticated = new MemoryBudget({ total: half, perKey: half / 2 }, tooMuchError);
+    this.#anonymous = new MemoryBudget({ total: half, perKey: half / 4 }, tooMuchError);
   }
 
-  /** The handler runs before the reader of the body, in the same turn of the event loop. */
+  /** Returns a handler that runs before the reader of the body, in the same turn of the event loop. */
   counter(callers: 'authenticated' | 'anonymous') {
     return (request: Request, response: Response, next: NextFunction): void => {
       const share =
@@ -44,7 +44,7 @@ export class BodyBudget {
   }
 }
 
-/** @returns undefined for accounts that belong to no tenant: only the limit of all bounds them. */
+/** @returns undefined for accounts without a tenant: only the common limit applies to them. */
 function tenantOf({ locals }: Response): string | undefined {
   const { tenantId } = (locals['caller'] ?? {}) as Partial<Caller>;
   return tenantId || undefined;

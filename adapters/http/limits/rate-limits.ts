@@ -1,29 +1,29 @@
 import type { NextFunction, Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../../application/tenant-cache/bounded.ts';
+import { boundedBytes } from '../../../application/tenant-cache/cache-memory.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { callerAddress } from '../input/caller-address.ts';
 
 export type RateLimitGroup = 'token' | 'nonce' | 'login' | 'offer';
 
-/** Calls per minute, of one address or one client; 0 for any number. */
+/** Calls per minute of one address or one client; 0 for no limit. */
 export type RateLimitSettings = Readonly<Record<RateLimitGroup, number>>;
 
 const MINUTE_MS = 60_000;
-/** Callers that are remembered; the one that was not seen for longest goes first. */
+/** Memory of the counted callers; the caller that was not seen for longest is evicted first. */
 const MAX_CALLER_BYTES = 20 * 1024 * 1024;
 const MAX_RECOGNIZED_BYTES = 4 * 1024 * 1024;
 
 /**
- * Counts calls in bounded memory, from however many addresses they come: the generic cell rate algorithm, which
- * remembers one time per caller. Each process counts for itself.
+ * Counts calls in bounded memory, however many addresses they come from: the generic cell rate algorithm, which stores one time per caller.
+ * Each process counts by itself.
  */
 export class RateLimits {
   readonly #settings: RateLimitSettings;
-  /** When the calls of a caller so far would be through at the allowed rate, milliseconds. */
+  /** Time in milliseconds at which the calls of a caller so far would be through at the allowed rate. */
   readonly #busyUntil = new LRUCache<string, number>(boundedBytes(MAX_CALLER_BYTES));
 
-  /** Clients that proved who they are, with the address that they did it from. */
+  /** Clients that authenticated, with the address that they used. */
   readonly #recognized = new LRUCache<string, true>(boundedBytes(MAX_RECOGNIZED_BYTES));
 
   constructor(settings: RateLimitSettings) {
@@ -31,17 +31,17 @@ export class RateLimits {
   }
 
   /**
-   * A minute's calls may come at once, then one by one.
-   * @throws Failure `too_many_requests` that says when to come back.
+   * Allows the calls of a minute at once, then one by one.
+   * @throws Failure `too_many_requests` with the time to wait.
    */
-  take(group: RateLimitGroup, caller: string, now = performance.now()): void {
+  consume(group: RateLimitGroup, caller: string, now = performance.now()): void {
     const perMinute = this.#settings[group];
     if (perMinute === 0) return;
     const interval = MINUTE_MS / perMinute;
     const key = `${group} ${caller}`;
     const busyUntil = Math.max(this.#busyUntil.get(key) ?? 0, now) + interval;
     const waitMs = busyUntil - now - MINUTE_MS;
-    // A rounding error is not worth a refusal.
+    // A rounding error must not reject a call.
     if (waitMs > 0.5) {
       throw new Failure('too_many_requests', {
         message: `at most ${perMinute} of these calls in a minute; try again later`,
@@ -52,26 +52,26 @@ export class RateLimits {
   }
 
   /**
-   * For a client that is named and not proven yet. Strangers who guess at its secret, from however many addresses, have
-   * one count between them; where the client itself was let in, it has a count of its own, which they cannot use up.
+   * Counts a call of a client that has not authenticated yet. Callers who guess its secret share one count, whatever their addresses; a
+   * client that authenticated from this address has a count of its own, which attackers cannot use up.
    * @throws Failure `too_many_requests`.
    */
-  takeNamed(group: RateLimitGroup, clientId: string, ip: string | undefined): void {
-    const place = placeOf(clientId, ip);
-    this.take(group, this.#recognized.get(place) ? `known ${place}` : `client ${clientId}`);
+  consumeUnauthenticated(group: RateLimitGroup, clientId: string, ip: string | undefined): void {
+    const key = keyOf(clientId, ip);
+    this.consume(group, this.#recognized.get(key) ? `known ${key}` : `client ${clientId}`);
   }
 
-  /** The client of `takeNamed` has proven who it is. */
-  recognize(clientId: string, ip: string | undefined): void {
-    this.#recognized.set(placeOf(clientId, ip), true);
+  /** Records that the client of `consumeUnauthenticated` has authenticated. */
+  recordAuthenticated(clientId: string, ip: string | undefined): void {
+    this.#recognized.set(keyOf(clientId, ip), true);
   }
 
-  /** Before anything is read of the request. */
-  ofAddress(group: RateLimitGroup, refuse: (response: Response, error: unknown) => void) {
+  /** Returns a handler that runs before the request is read. */
+  limitAddress(group: RateLimitGroup, refuse: (response: Response, error: unknown) => void) {
     return (request: Request, response: Response, next: NextFunction): void => {
       const address = callerAddress(request.ip);
       try {
-        if (address !== undefined) this.take(group, address);
+        if (address !== undefined) this.consume(group, address);
       } catch (error) {
         refuse(response, error);
         return;
@@ -81,7 +81,7 @@ export class RateLimits {
   }
 }
 
-function placeOf(clientId: string, ip: string | undefined): string {
-  // The address first: it has no space, and a client may be named anything until it has proven who it is.
+function keyOf(clientId: string, ip: string | undefined): string {
+  // The address comes first: it contains no space, and an unauthenticated client may claim any name.
   return `${callerAddress(ip) ?? 'home'} ${clientId}`;
 }

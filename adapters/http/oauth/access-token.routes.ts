@@ -16,7 +16,6 @@ export const TokenView = object({
   expires_in: z.number().int().describe('Seconds'),
 }).meta({ id: 'AccessToken' });
 
-/** Access tokens for the administrative interface. */
 export const tokenRoutes = family({ issueAccessToken: IssueAccessToken }, ({ issueAccessToken }) => [
   route({
     method: 'post',
@@ -51,7 +50,7 @@ function parseRequest(
   body: z.infer<typeof TokenRequest>,
   { headers }: { readonly headers: { readonly authorization?: string | undefined } },
 ) {
-  // The one who wants another grant has other credentials, or none.
+  // A client that wants another grant has other credentials, or none.
   if (body.grant_type === '') throw new Failure('invalid_request', 'grant_type is missing');
   if (body.grant_type !== 'client_credentials') throw new Failure('unsupported_grant_type', 'only client_credentials is supported here');
   return parseClientCredentials(headers.authorization, body);
@@ -61,23 +60,24 @@ export type ClientCredentials = { readonly clientId: string; readonly secret: st
 
 type Body = { readonly client_id?: string | undefined; readonly client_secret?: string | undefined };
 
-const refused = (message: string) => new Failure('invalid_client', { message, basic: true });
+const invalidClientError = (message: string) => new Failure('invalid_client', { message, basic: true });
 
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
 
 /**
- * Who asks for a token: by `Authorization: Basic` or by members of the body (RFC 6749 section 2.3.1).
- * @throws Failure `invalid_client` when there are none, `invalid_request` when the two name different clients.
+ * Reads the client credentials of a token request from `Authorization: Basic` or from the body (RFC 6749 section 2.3.1).
+ * @throws Failure `invalid_client` if there are none, `invalid_request` if the two name different clients.
  */
 export function parseClientCredentials(authorization: string | undefined, body: Body): ClientCredentials {
   const { client_id: clientId, client_secret: secret } = body;
   if (authorization === undefined) {
-    if (clientId === undefined || secret === undefined) throw refused('send the client credentials in the header or in the body');
+    if (clientId === undefined || secret === undefined)
+      throw invalidClientError('send the client credentials in the header or in the body');
     return { clientId, secret };
   }
   const basic = parseBasic(authorization);
-  if (basic === undefined) throw refused('the Authorization header is not a Basic one');
-  // RFC 6749 section 2.3: not more than one method in one request; saying the same twice harms nobody.
+  if (basic === undefined) throw invalidClientError('the Authorization header is not a Basic one');
+  // RFC 6749 section 2.3 allows one method per request; equal credentials in both are harmless.
   if ((clientId ?? basic.clientId) !== basic.clientId || (secret ?? basic.secret) !== basic.secret) {
     throw new Failure('invalid_request', 'the header and the body carry different client credentials');
   }
@@ -95,8 +95,8 @@ function parseBasic(authorization: string): ClientCredentials | undefined {
 }
 
 /**
- * RFC 6749 section 2.3.1 form-encodes both parts, yet many clients send them as they are. A text that is no valid
- * encoding stands for itself, and so does `+`, because no client id and no secret of this service contains a space.
+ * RFC 6749 section 2.3.1 form-encodes both parts, yet many clients send them unencoded. A text that is no valid encoding is used unchanged,
+ * and so is `+`, because no client id and no secret of this service contains a space.
  */
 function decode(text: string): string {
   try {

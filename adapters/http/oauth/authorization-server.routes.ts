@@ -2,7 +2,7 @@ import { object, z } from 'zod';
 import type { PortsOf } from '../../../application/needs.ts';
 import { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
 import { DecideAuthorization, ShowAuthorization } from '../../../application/oauth/decide-authorization.ts';
-import type { KeptByBrowser } from '../../../application/oauth/page-visits.ts';
+import type { BrowserCookie } from '../../../application/oauth/page-visits.ts';
 import { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { defined } from '../../../domain/shared/defined.ts';
@@ -11,7 +11,7 @@ import { pageReply } from '../pages/page.ts';
 import { readerOf } from '../pages/reader.ts';
 import { family, type Route, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
-import { browserCookie, CONSENT, found, parseBrowserCookies, seeOther, VISIT } from './browser-cookie.ts';
+import { browserCookie, CONSENT, parseBrowserCookies, redirectTo, seeOther, VISIT } from './browser-cookie.ts';
 import { AUTHORIZE_QUERY, DECISION_FORM, EXAMPLE_REQUEST_URI } from './described-parameters.ts';
 import { Form, serverEndpoints } from './server-endpoints.ts';
 
@@ -27,25 +27,25 @@ type UseCases = PortsOf<typeof USE_CASES>;
 const tag = 'Wallet: issuance';
 const page = { tag, surface: 'page', access: 'public', params: TenantPath } as const;
 
-/** Query of an authorization endpoint; what else is there was pushed, and the pushed values count. */
+/** Query of an authorization endpoint; other parameters are ignored, because the pushed values count. */
 export const BrowserQuery = object({ client_id: z.string().max(2048).optional(), request_uri: z.string().max(512).optional() }).transform(
   ({ client_id: clientId, request_uri: requestUri }) => ({ clientId, requestUri }),
 );
 
-/** The tenant's built-in authorization server. */
 export const authorizationServerRoutes = family(USE_CASES, (useCases) => {
-  const place = {
+  const endpoint = {
     server: 'built-in',
     base: '/:tenant',
     tag,
     grants: 'For a pre-authorized code, an authorization code or a refresh token.',
   } as const;
-  return [...serverEndpoints(place, useCases), ...pageRoutes(useCases)];
+  return [...serverEndpoints(endpoint, useCases), ...pageRoutes(useCases)];
 });
 
 function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCases): Route[] {
-  /** A browser that goes to the customer's page takes a cookie along. */
-  const taken = (tenantId: string, keep: KeptByBrowser | undefined) => keep && browserCookie({ settings, tenantId, errand: VISIT }, keep);
+  /** Sets the cookie for a browser that goes to a page of the customer. */
+  const visitCookie = (tenantId: string, keep: BrowserCookie | undefined) =>
+    keep && browserCookie({ settings, tenantId, errand: VISIT }, keep);
   return [
     route({
       ...page,
@@ -61,12 +61,12 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
         302: "On to the customer's page, where an interactive authorization of a verified wallet has one",
       },
       async handle({ params: { tenant: tenantId }, query, request }) {
-        const shown = await showAuthorization.execute(tenantId, query);
-        if ('location' in shown) return found(shown.location, taken(tenantId, shown.keep));
-        const place = { settings, tenantId, errand: CONSENT };
-        const cookie = shown.keep && browserCookie(place, shown.keep);
-        const reader = readerOf(request, shown.look);
-        return pageReply(consentPage(shown, reader), defined({ 'Set-Cookie': cookie }));
+        const view = await showAuthorization.execute(tenantId, query);
+        if ('location' in view) return redirectTo(view.location, visitCookie(tenantId, view.keep));
+        const context = { settings, tenantId, errand: CONSENT };
+        const cookie = view.keep && browserCookie(context, view.keep);
+        const reader = readerOf(request, view.branding);
+        return pageReply(consentPage(view, reader), defined({ 'Set-Cookie': cookie }));
       },
     }),
     route({
@@ -87,15 +87,15 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       bodyKind: 'form',
       responses: { 303: "Back to the wallet, with a code or an error, or on to the customer's page" },
       async handle({ params: { tenant: tenantId }, body, request }) {
-        const place = { settings, tenantId, errand: CONSENT };
-        const decided = await decideAuthorization.execute(tenantId, {
+        const context = { settings, tenantId, errand: CONSENT };
+        const decision = await decideAuthorization.execute(tenantId, {
           clientId: body['client_id'],
           requestUri: body['request_uri'],
           decision: body['decision'],
           decisionToken: body['decision_token'],
-          browserSecrets: parseBrowserCookies(place, request.headers.cookie),
+          browserSecrets: parseBrowserCookies(context, request.headers.cookie),
         });
-        return seeOther(decided.location, taken(tenantId, 'keep' in decided ? decided.keep : undefined));
+        return seeOther(decision.location, visitCookie(tenantId, 'keep' in decision ? decision.keep : undefined));
       },
     }),
   ];

@@ -1,80 +1,80 @@
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import type { Reply } from '../route.ts';
 
-/** What a browser leaves us for and comes back to. */
-type Errand = {
+/** Reason for which a browser leaves the service and returns to it. */
+type RoundTrip = {
   readonly name: string;
-  /** Where it comes back to, below the tenant. */
+  /** Folder to which it returns, below the tenant. */
   readonly folder: string;
 };
 
-/** To the upstream provider of the chained server. */
-export const LOGIN: Errand = { name: 'vidimus-login-', folder: 'chained-as' };
-/** To the user, with the question about the wallet of an interactive authorization. */
-export const CONSENT: Errand = { name: 'vidimus-consent-', folder: 'authorize' };
-/** To a page of the customer. */
-export const VISIT: Errand = { name: 'vidimus-visit-', folder: 'interactive-authorization' };
+/** Login at the upstream provider of the chained server. */
+export const LOGIN: RoundTrip = { name: 'vidimus-login-', folder: 'chained-as' };
+/** Consent of the user to an interactive authorization. */
+export const CONSENT: RoundTrip = { name: 'vidimus-consent-', folder: 'authorize' };
+/** Visit of a page of the customer. */
+export const VISIT: RoundTrip = { name: 'vidimus-visit-', folder: 'interactive-authorization' };
 
-type Place = { readonly settings: ServiceSettings; readonly tenantId: string; readonly errand: Errand };
+type CookieContext = { readonly settings: ServiceSettings; readonly tenantId: string; readonly errand: RoundTrip };
 
 /**
- * A `Set-Cookie` value that binds an authorization to the browser that went. It comes back by a link of another site,
- * for which `SameSite=Lax` is as strict as it can be. There is one cookie per authorization, so that several in one
- * browser do not meet; its name carries the id.
+ * `Set-Cookie` value that binds an authorization to the browser that left. The browser returns by a link of another site, for which
+ * `SameSite=Lax` is the strictest setting. There is one cookie per authorization, with the id in its name, so that several authorizations
+ * in one browser do not collide.
  */
 export function browserCookie(
-  place: Place,
-  kept: { readonly authorizationId: string; readonly browserSecret: string; readonly seconds: number },
+  context: CookieContext,
+  cookie: { readonly authorizationId: string; readonly browserSecret: string; readonly seconds: number },
 ): string {
   return [
-    `${nameAt(place)}${kept.authorizationId}=${kept.browserSecret}`,
-    `Path=${pathAt(place)}`,
-    `Max-Age=${kept.seconds}`,
+    `${nameAt(context)}${cookie.authorizationId}=${cookie.browserSecret}`,
+    `Path=${pathAt(context)}`,
+    `Max-Age=${cookie.seconds}`,
     'HttpOnly',
     'SameSite=Lax',
-    ...(isSecure(place) ? ['Secure'] : []),
+    ...(isSecure(context) ? ['Secure'] : []),
   ].join('; ');
 }
 
-/** A `Set-Cookie` value that takes the cookie of a finished errand away. */
-export function spentBrowserCookie(place: Place, authorizationId: string): string {
-  return browserCookie(place, { authorizationId, browserSecret: '', seconds: 0 });
+/** `Set-Cookie` value that deletes the cookie of a finished round trip. */
+export function expiredBrowserCookie(context: CookieContext, authorizationId: string): string {
+  return browserCookie(context, { authorizationId, browserSecret: '', seconds: 0 });
 }
 
-/** What a browser kept, by the id of the authorization. @param header the `Cookie` header. */
-export function parseBrowserCookies(place: Place, header: string | undefined): ReadonlyMap<string, string> {
-  const name = nameAt(place);
-  const kept = new Map<string, string>();
+/** Browser secrets by the id of their authorization. @param header the `Cookie` header. */
+export function parseBrowserCookies(context: CookieContext, header: string | undefined): ReadonlyMap<string, string> {
+  const name = nameAt(context);
+  const secrets = new Map<string, string>();
   for (const pair of (header ?? '').split(';')) {
-    const [given = '', value = ''] = pair.trim().split('=', 2);
-    if (given.startsWith(name)) kept.set(given.slice(name.length), value);
+    const [cookieName = '', value = ''] = pair.trim().split('=', 2);
+    if (cookieName.startsWith(name)) secrets.set(cookieName.slice(name.length), value);
   }
-  return kept;
+  return secrets;
 }
 
-function isSecure({ settings }: Pick<Place, 'settings'>): boolean {
+function isSecure({ settings }: Pick<CookieContext, 'settings'>): boolean {
   return settings.publicUrl.startsWith('https:');
 }
 
-/** RFC 6265bis section 4.1.3.2: neither an insecure connection nor a neighbour under the same domain can plant it. */
-function nameAt(place: Place): string {
-  return isSecure(place) ? `__Host-${place.errand.name}` : place.errand.name;
+/** RFC 6265bis section 4.1.3.2: with the prefix, neither an insecure connection nor a sibling domain can set the cookie. */
+function nameAt(context: CookieContext): string {
+  return isSecure(context) ? `__Host-${context.errand.name}` : context.errand.name;
 }
 
-/** What RFC 6265bis section 4.1.3.2 demands of the prefix; without it as narrow as can be. */
-function pathAt({ settings, tenantId, errand }: Place): string {
+/** The prefix requires the root path (RFC 6265bis section 4.1.3.2); without it the path is as narrow as possible. */
+function pathAt({ settings, tenantId, errand }: CookieContext): string {
   if (isSecure({ settings })) return '/';
   const base = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
   return `${base}/${tenantId}/${errand.folder}`;
 }
 
-/** After a form: 303, never 307, so that the browser sends the form no further (FAPI 2.0 section 5.3.2.2). */
+/** Redirects after a form with 303, never 307, so that the browser does not send the form on (FAPI 2.0 section 5.3.2.2). */
 export function seeOther(location: string, cookie: string | undefined): Reply {
   return redirect(303, location, cookie);
 }
 
-/** Where nothing was posted. */
-export function found(location: string, cookie: string | undefined): Reply {
+/** Redirects after a GET request. */
+export function redirectTo(location: string, cookie: string | undefined): Reply {
   return redirect(302, location, cookie);
 }
 

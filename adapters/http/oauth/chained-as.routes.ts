@@ -17,7 +17,7 @@ import { readerOf } from '../pages/reader.ts';
 import { family, type Route, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 import { BrowserQuery } from './authorization-server.routes.ts';
-import { browserCookie, found, LOGIN, parseBrowserCookies, seeOther, spentBrowserCookie } from './browser-cookie.ts';
+import { browserCookie, expiredBrowserCookie, LOGIN, parseBrowserCookies, redirectTo, seeOther } from './browser-cookie.ts';
 import { AUTHORIZE_QUERY, CONFIRMATION_FORM, EXAMPLE_HANDLE, EXAMPLE_REQUEST_URI } from './described-parameters.ts';
 import { challengeRoute, Form, serverEndpoints } from './server-endpoints.ts';
 
@@ -46,9 +46,9 @@ const CallbackQuery = z.object({
   iss: z.string().max(2048).optional(),
 });
 
-/** The tenant's authorization server that has users log in at an upstream provider. */
+/** Routes of the tenant's authorization server that logs users in at an upstream provider. */
 export const chainedAsRoutes = family(USE_CASES, (useCases) => {
-  const place = {
+  const endpoint = {
     server: 'chained',
     base,
     tag,
@@ -57,8 +57,8 @@ export const chainedAsRoutes = family(USE_CASES, (useCases) => {
   } as const;
   const summary = 'Get a challenge for a client attestation at the chained server';
   return [
-    ...serverEndpoints(place, useCases),
-    challengeRoute(place, summary, useCases.createChallenge),
+    ...serverEndpoints(endpoint, useCases),
+    challengeRoute(endpoint, summary, useCases.createChallenge),
     ...browserRoutes(useCases),
     ...documentRoutes(useCases),
   ];
@@ -74,7 +74,7 @@ function browserRoutes(useCases: UseCases): Route[] {
       operationId: 'authorizeChained',
       exampleParameters: { client_id: 'https://wallet.example', request_uri: EXAMPLE_REQUEST_URI },
       rateLimit: { group: 'login', perAddress: true },
-      isToldByAccept: true,
+      negotiatesErrorFormat: true,
       summary: 'Send the user to the upstream provider (RFC 6749 section 4.1.1)',
       query: BrowserQuery,
       described: { query: AUTHORIZE_QUERY },
@@ -83,7 +83,7 @@ function browserRoutes(useCases: UseCases): Route[] {
       },
       async handle({ params: { tenant: tenantId }, query }) {
         const { location, keep } = await startUpstreamLogin.execute(tenantId, query);
-        return found(location, keep && browserCookie({ settings, tenantId, errand: LOGIN }, keep));
+        return redirectTo(location, keep && browserCookie({ settings, tenantId, errand: LOGIN }, keep));
       },
     }),
     route({
@@ -93,7 +93,7 @@ function browserRoutes(useCases: UseCases): Route[] {
       operationId: 'returnFromUpstream',
       exampleParameters: { code: '<code of the provider>', state: '<state>', iss: '<issuer of the provider>' },
       rateLimit: { group: 'login', perAddress: true },
-      isToldByAccept: true,
+      negotiatesErrorFormat: true,
       summary: 'Take the answer of the upstream provider (OpenID Connect Core 1.0 section 3.1.2.5)',
       query: CallbackQuery,
       responses: {
@@ -101,12 +101,12 @@ function browserRoutes(useCases: UseCases): Route[] {
         302: 'Back to the wallet, with a code or an error',
       },
       async handle({ params: { tenant: tenantId }, query: { code, state, error, iss }, request }) {
-        const place = { settings, tenantId, errand: LOGIN };
-        const browserSecrets = parseBrowserCookies(place, request.headers.cookie);
+        const context = { settings, tenantId, errand: LOGIN };
+        const browserSecrets = parseBrowserCookies(context, request.headers.cookie);
         const login = { code, state, error, iss, browserSecrets };
         const finished = await finishUpstreamLogin.execute(tenantId, login);
-        if (!('location' in finished)) return pageReply(consentPage(finished, readerOf(request, finished.look)));
-        return found(finished.location, spentBrowserCookie(place, finished.authorizationId));
+        if (!('location' in finished)) return pageReply(consentPage(finished, readerOf(request, finished.branding)));
+        return redirectTo(finished.location, expiredBrowserCookie(context, finished.authorizationId));
       },
     }),
     route({
@@ -121,13 +121,13 @@ function browserRoutes(useCases: UseCases): Route[] {
       bodyKind: 'form',
       responses: { 303: 'Back to the wallet, with a code or an error' },
       async handle({ params: { tenant: tenantId }, body, request }) {
-        const place = { settings, tenantId, errand: LOGIN };
+        const context = { settings, tenantId, errand: LOGIN };
         const { location, authorizationId } = await confirmWallet.execute(tenantId, {
           decision: body['decision'],
           confirmation: body['confirmation'],
-          browserSecrets: parseBrowserCookies(place, request.headers.cookie),
+          browserSecrets: parseBrowserCookies(context, request.headers.cookie),
         });
-        return seeOther(location, spentBrowserCookie(place, authorizationId));
+        return seeOther(location, expiredBrowserCookie(context, authorizationId));
       },
     }),
   ];
@@ -168,7 +168,7 @@ function documentRoutes({ metadata }: UseCases): Route[] {
         params: TenantPath,
       },
       async ({ tenant }) => {
-        // The keys are the tenant's; without the server there is nothing to verify here.
+        // The keys belong to the tenant; without the chained server there is nothing to verify.
         await textOf(tenant);
         return metadata.execute(tenant, 'jwks');
       },

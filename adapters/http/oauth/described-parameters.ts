@@ -3,11 +3,11 @@ import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
 import { AUTHORIZATION_CODE_GRANT, PRE_AUTHORIZED_CODE_GRANT, REFRESH_TOKEN_GRANT } from '../../../domain/oauth/token-request.ts';
 
 /**
- * What the API document says of parameters that wallets and browsers send. The use cases read them themselves, so that what
- * is wrong with them is said in the words of the protocols.
+ * Parameters of wallets and browsers for the API document. The use cases validate them, so that errors are reported by the rules of the
+ * protocols.
  */
 const text = z.string();
-/** In examples, of what a call before answered. */
+/** Example of a value from the response of a previous call. */
 export const EXAMPLE_HANDLE = 'Zm9yLXRoZS1leGFtcGxl.d2hhdC1hLWNhbGwtYmVmb3JlLWFuc3dlcmVk';
 export const EXAMPLE_REQUEST_URI = `urn:ietf:params:oauth:request_uri:${EXAMPLE_HANDLE}`;
 
@@ -27,7 +27,7 @@ export const RETURN_QUERY = object({
   error: text.max(512).optional().describe('set when the user gave up'),
 });
 
-/** RFC 7523 section 2.2, of wallets that `walletClients` registers. */
+/** Client assertion of wallets that `walletClients` registers (RFC 7523 section 2.2). */
 const assertion = {
   client_assertion_type: text.optional().describe('`urn:ietf:params:oauth:client-assertion-type:jwt-bearer`, with `client_assertion`'),
   client_assertion: text.optional().describe('A JWT by a registered key of the client'),
@@ -47,7 +47,7 @@ const request = {
 };
 const details = { authorization_details: text.optional().describe('A JSON array (RFC 9396 section 2)') };
 const index = z.int().min(0).max(1_000_000);
-const wantedDetails = {
+const requestedDetails = {
   authorization_details: z
     .union([
       text,
@@ -66,7 +66,7 @@ const wantedDetails = {
     .optional(),
 };
 export const PUSHED_FORM = object({ ...request, ...details }).catchall(text);
-export const PUSHED_JSON = object({ ...request, ...wantedDetails }).catchall(text);
+export const PUSHED_JSON = object({ ...request, ...requestedDetails }).catchall(text);
 
 const redemption = {
   ...assertion,
@@ -80,18 +80,18 @@ const redemption = {
   refresh_token: text.optional(),
   scope: text.optional(),
 };
-/** The chained server rejects pre-authorized codes: its users log in. */
+/** The chained server rejects pre-authorized codes, because its users log in. */
 const chainedRedemption = {
   ...redemption,
   grant_type: z.enum([AUTHORIZATION_CODE_GRANT, REFRESH_TOKEN_GRANT]),
 };
 export const TOKEN_FORMS = {
   'built-in': {
-    json: object({ ...redemption, ...wantedDetails }).catchall(text),
+    json: object({ ...redemption, ...requestedDetails }).catchall(text),
     form: object({ ...redemption, ...details }).catchall(text),
   },
   chained: {
-    json: object({ ...chainedRedemption, ...wantedDetails }).catchall(text),
+    json: object({ ...chainedRedemption, ...requestedDetails }).catchall(text),
     form: object({ ...chainedRedemption, ...details }).catchall(text),
   },
 };

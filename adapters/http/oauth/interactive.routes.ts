@@ -5,7 +5,7 @@ import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { MAX_RESPONSE_BYTES } from '../../../domain/formats/credential-size.ts';
 import { family, reply, route } from '../route.ts';
 import { ProtocolError, TenantPath } from '../shapes.ts';
-import { found, parseBrowserCookies, spentBrowserCookie, VISIT } from './browser-cookie.ts';
+import { expiredBrowserCookie, parseBrowserCookies, redirectTo, VISIT } from './browser-cookie.ts';
 import { EXAMPLE_HANDLE, RETURN_QUERY } from './described-parameters.ts';
 import { EXAMPLE_REQUEST, oauthRequest } from './server-endpoints.ts';
 
@@ -37,7 +37,7 @@ const Returned = object({
   error: z.string().max(512).optional().describe('set when the user gave up'),
 });
 
-/** What the user does before a credential is issued (OpenID4VCI 1.1 section 6). */
+/** Steps of the user before a credential is issued (OpenID4VCI 1.1 section 6). */
 export const interactiveRoutes = family(USE_CASES, ({ interactiveAuthorization, returnToInteraction, settings }) => [
   route({
     ...common,
@@ -86,13 +86,13 @@ export const interactiveRoutes = family(USE_CASES, ({ interactiveAuthorization, 
     described: { query: RETURN_QUERY },
     responses: { 302: 'On to the wallet' },
     async handle({ params: { tenant: tenantId }, query, request }) {
-      const place = { settings, tenantId, errand: VISIT };
+      const context = { settings, tenantId, errand: VISIT };
       const { location, authorizationId } = await returnToInteraction.execute(tenantId, {
         pageHandle: query.auth_session,
         error: query.error,
-        browserSecrets: parseBrowserCookies(place, request.headers.cookie),
+        browserSecrets: parseBrowserCookies(context, request.headers.cookie),
       });
-      return found(location, spentBrowserCookie(place, authorizationId));
+      return redirectTo(location, expiredBrowserCookie(context, authorizationId));
     },
   }),
 ]);

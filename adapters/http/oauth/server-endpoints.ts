@@ -10,7 +10,7 @@ import { family, type RawRequest, type Route, reply, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 import { CLIENT_HEADERS, PUSHED_FORM, PUSHED_JSON, TOKEN_FORMS } from './described-parameters.ts';
 
-/** What a wallet sends to an authorization server: the form and every field of the headers that say who it is. */
+/** Request of a wallet to an authorization server: the form and every header field that authenticates the wallet. */
 export function oauthRequest(form: Readonly<Record<string, string>>, request: RawRequest): OAuthRequest {
   return {
     form,
@@ -21,7 +21,7 @@ export function oauthRequest(form: Readonly<Record<string, string>>, request: Ra
   };
 }
 
-/** RFC 9449 section 8.2: the nonce for the next proof. */
+/** Header with the nonce for the next proof (RFC 9449 section 8.2). */
 export function dpopNonceHeader(nonce: string | undefined): Record<string, string> {
   return nonce === undefined ? {} : { 'DPoP-Nonce': nonce };
 }
@@ -30,10 +30,10 @@ type UseCases = { readonly pushAuthorization: PushAuthorization; readonly answer
 
 export const Form = z.record(z.string(), z.string());
 
-/** The same as one JSON object, in which some parameters are no texts. */
+/** Form parameters as one JSON object, in which some are no strings. */
 const JsonForm = z.record(z.string(), z.json()).transform(asForm);
 
-/** Parameters as a form has them: `authorization_details` is JSON there, and what is null is not sent. */
+/** Converts to form parameters: `authorization_details` becomes JSON text, and null parameters are left out. */
 function asForm(body: Readonly<Record<string, Json>>): Readonly<Record<string, string>> {
   const entries = Object.entries(body).filter(([, value]) => value !== null);
   return Object.fromEntries(entries.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const));
@@ -52,7 +52,7 @@ const TokenView = z.object({
 /** RFC 9126 section 2.2 */
 const PUSHED_HEADERS = { 'Cache-Control': 'no-cache, no-store' };
 
-/** Of RFC 7636 appendix B. */
+/** Example of RFC 7636 appendix B. */
 const EXAMPLE_PROOF = {
   client_id: 'https://wallet.example',
   redirect_uri: 'https://wallet.example/back',
@@ -70,7 +70,7 @@ export const EXAMPLE_REQUEST = {
   code_challenge_method: 'S256',
 };
 
-type Place = {
+type ServerEndpoint = {
   readonly server: AuthorizationServer;
   /** Path of the server's issuer. */
   readonly base: `/:tenant${string}`;
@@ -84,8 +84,8 @@ const OPERATION_IDS = {
 
 const common = { method: 'post', surface: 'oauth', access: 'public', params: TenantPath } as const;
 
-/** Where wallets get what their proof of possession has to answer. */
-export function challengeRoute({ server, base, tag }: Place, summary: string, createChallenge: CreateChallenge): Route {
+/** Endpoint for the challenge that a proof of possession of a wallet must contain. */
+export function challengeRoute({ server, base, tag }: ServerEndpoint, summary: string, createChallenge: CreateChallenge): Route {
   return route({
     ...common,
     path: `${base}/challenge`,
@@ -99,8 +99,8 @@ export function challengeRoute({ server, base, tag }: Place, summary: string, cr
 }
 
 /**
- * What both authorization servers of a tenant have: the endpoints for pushed requests and for tokens.
- * @param place `grants`: what tokens are given for.
+ * Endpoints for pushed requests and tokens, which both authorization servers of a tenant have.
+ * @param place `grants`: the supported grants.
  */
 export function serverEndpoints(
   {
@@ -109,14 +109,14 @@ export function serverEndpoints(
     tag,
     grants,
     bodyKind = 'form',
-  }: Place & {
+  }: ServerEndpoint & {
     readonly grants: string;
-    /** Besides a form, which every client sends. */
+    /** Body format besides a form, which every client sends. */
     readonly bodyKind?: 'form' | 'json-or-form';
   },
   { pushAuthorization, answerTokenRequest }: UseCases,
 ): Route[] {
-  const posted = {
+  const endpoint = {
     ...common,
     tag,
     body: JsonForm,
@@ -125,7 +125,7 @@ export function serverEndpoints(
   } as const;
   return [
     route({
-      ...posted,
+      ...endpoint,
       path: `${base}/par`,
       operationId: OPERATION_IDS[server].par,
       described: { json: PUSHED_JSON, form: PUSHED_FORM, headers: CLIENT_HEADERS },
@@ -134,13 +134,13 @@ export function serverEndpoints(
       description: 'The header `DPoP-Nonce` has the nonce for the DPoP proof of the token request.',
       responses: { 201: PushedRequestView, 401: 'The client did not authenticate' },
       async handle({ params, body, request }) {
-        const asked = oauthRequest(body, request);
-        const { body: pushed, dpopNonce } = await pushAuthorization.execute(params.tenant, server, asked);
+        const walletRequest = oauthRequest(body, request);
+        const { body: pushed, dpopNonce } = await pushAuthorization.execute(params.tenant, server, walletRequest);
         return reply(201, pushed, { ...PUSHED_HEADERS, ...dpopNonceHeader(dpopNonce) });
       },
     }),
     route({
-      ...posted,
+      ...endpoint,
       path: `${base}/token`,
       operationId: OPERATION_IDS[server].token,
       described: { ...TOKEN_FORMS[server], headers: CLIENT_HEADERS },
@@ -149,17 +149,17 @@ export function serverEndpoints(
       description: grants,
       responses: { 200: TokenView, 401: 'The client did not authenticate' },
       async handle({ params, body, request }) {
-        const asked = oauthRequest(body, request);
-        const answer = await answerTokenRequest.execute(params.tenant, server, asked);
+        const walletRequest = oauthRequest(body, request);
+        const answer = await answerTokenRequest.execute(params.tenant, server, walletRequest);
         return reply(200, answer.body, { Pragma: 'no-cache', ...dpopNonceHeader(answer.dpopNonce) });
       },
     }),
   ];
 }
 
-const PLACE = { server: 'built-in', base: '/:tenant', tag: 'Wallet: issuance' } as const;
+const BUILT_IN_SERVER = { server: 'built-in', base: '/:tenant', tag: 'Wallet: issuance' } as const;
 const SUMMARY = 'Get a challenge for a client attestation (attestation-based client authentication section 6.1)';
 
 export const challengeRoutes = family({ createChallenge: CreateChallenge }, ({ createChallenge }) => [
-  challengeRoute(PLACE, SUMMARY, createChallenge),
+  challengeRoute(BUILT_IN_SERVER, SUMMARY, createChallenge),
 ]);

@@ -46,7 +46,6 @@ const HEADERS = {
   'WWW-Authenticate': 'What is wrong with the access token, or how to get one (RFC 6750 section 3, RFC 9449 section 7.1)',
 } as const;
 
-/** Headers that an answer of a route has. */
 function headersOf({ method, edits, query, responses }: Route, status: number) {
   const showsThing = edits !== undefined && responses[status] !== DeletedView;
   const isPage = method === 'get' && query instanceof z.ZodObject && 'cursor' in query.shape;
@@ -58,15 +57,15 @@ function headersOf({ method, edits, query, responses }: Route, status: number) {
     ...(status === 401 ? (['WWW-Authenticate'] as const) : []),
   ];
   if (names.length === 0) return {};
-  const described = names.map((name) => [name, { description: HEADERS[name], schema: { type: 'string' as const } }]);
-  return { headers: Object.fromEntries(described) };
+  const documentation = names.map((name) => [name, { description: HEADERS[name], schema: { type: 'string' as const } }]);
+  return { headers: Object.fromEntries(documentation) };
 }
 
 export function takesCondition({ edits }: Route): boolean {
   return edits?.id !== undefined;
 }
 
-export function answers(route: Route): Record<string, object> {
+export function responsesOf(route: Route): Record<string, object> {
   return Object.fromEntries(
     Object.entries(route.responses).map(([status, answer]) => {
       if (isOtherForm(answer)) return [status, otherForm(answer)];
@@ -76,17 +75,17 @@ export function answers(route: Route): Record<string, object> {
         const content = {
           'application/json': { schema: answer },
           ...(asJwt && { 'application/jwt': { schema: COMPACT } }),
-          ...((route.browserPage || (Number(status) >= 400 && isForPeople(route))) && PAGE),
+          ...((route.browserPage || (Number(status) >= 400 && hasErrorPage(route))) && PAGE),
         };
         return [status, { description, content, ...headersOf(route, Number(status)) }];
       }
-      // A sentence describes either a failure of the usual form or an answer that is not JSON.
+      // A sentence describes either a failure of the usual form or a response that is not JSON.
       if (Number(status) < 400) {
         const content = route.surface === 'page' && status === '200' && { content: PAGE };
         return [status, { description: answer, ...content, ...headersOf(route, Number(status)) }];
       }
-      const stale = status === '409' && takesCondition(route) ? `. Or: ${meaning(status)}` : '';
-      return [status, failure(route, Number(status), answer + stale)];
+      const conflictText = status === '409' && takesCondition(route) ? `. Or: ${meaning(status)}` : '';
+      return [status, failure(route, Number(status), answer + conflictText)];
     }),
   );
 }
@@ -96,22 +95,22 @@ function isOtherForm(answer: Route['responses'][number]): answer is OtherForm {
 }
 
 function otherForm({ description, contentType, schema = z.string(), headers = {} }: OtherForm): object {
-  const named = Object.entries(headers).map(([name, words]) => [name, { description: words, schema: { type: 'string' } }]);
+  const documentedHeaders = Object.entries(headers).map(([name, words]) => [name, { description: words, schema: { type: 'string' } }]);
   return {
     description,
     content: Object.fromEntries([contentType].flat().map((type) => [type, { schema }])),
-    ...(named.length > 0 && { headers: Object.fromEntries(named) }),
+    ...(documentedHeaders.length > 0 && { headers: Object.fromEntries(documentedHeaders) }),
   };
 }
 
-/** What every route of its kind can answer, whether the table says so or not. */
-export function failures(route: Route): Record<string, object> {
+/** Failures that every route of its kind can return, even if its table does not list them. */
+export function failureResponsesOf(route: Route): Record<string, object> {
   const { access } = route;
   const statuses = [
     400,
     ...(access === 'public' ? [] : [401, 403]),
     ...(route.body === undefined ? [] : [413]),
-    // To wallets it is a request that is not understood (RFC 6749 section 5.2, OpenID4VCI 1.0 section 8.3.1.2).
+    // Wallets get the error of a malformed request instead (RFC 6749 section 5.2, OpenID4VCI 1.0 section 8.3.1.2).
     ...(route.body === undefined || route.surface === 'oauth' || route.surface === 'vci' ? [] : [415]),
     ...(route.path.includes(':') ? [404] : []),
     ...(takesCondition(route) ? [409] : []),
@@ -121,26 +120,26 @@ export function failures(route: Route): Record<string, object> {
   ];
   return {
     ...Object.fromEntries(statuses.map((status) => [String(status), failure(route, status, meaning(String(status)))])),
-    // Nobody has looked at such a request who could say more.
+    // Node rejects such a request before a handler could describe the failure.
     ...(route.query !== undefined && { 431: { description: meaning('431') } }),
   };
 }
 
-/** What somebody may open in a browser, who is told in a page what is wrong. */
-function isForPeople({ method, surface }: Route): boolean {
+/** Addresses that may be opened in a browser, which then shows errors as a page. */
+function hasErrorPage({ method, surface }: Route): boolean {
   return method === 'get' && surface !== 'admin';
 }
 
 const PAGE = { 'text/html': { schema: { type: 'string' as const } } };
 
 function failure(route: Route, status: number, description: string): object {
-  const { surface, isToldByAccept } = route;
+  const { surface, negotiatesErrorFormat } = route;
   const admin = surface === 'admin' || surface === 'document';
-  const told = { description, ...headersOf(route, status) };
-  if (isToldByAccept) return { ...told, content: { ...PAGE, 'application/json': { schema: ProtocolError } } };
-  if (surface === 'page') return { ...told, content: PAGE };
+  const documentation = { description, ...headersOf(route, status) };
+  if (negotiatesErrorFormat) return { ...documentation, content: { ...PAGE, 'application/json': { schema: ProtocolError } } };
+  if (surface === 'page') return { ...documentation, content: PAGE };
   const form = admin ? { 'application/problem+json': { schema: Problem } } : { 'application/json': { schema: ProtocolError } };
-  return { ...told, content: { ...form, ...(isForPeople(route) && PAGE) } };
+  return { ...documentation, content: { ...form, ...(hasErrorPage(route) && PAGE) } };
 }
 
 function meaning(status: string): string {

@@ -2,14 +2,14 @@ import { EXAMPLE_HANDLE } from '../oauth/described-parameters.ts';
 import type { Route } from '../route.ts';
 
 /**
- * Example values of parameters. They name what the example bodies make; text in angle brackets stands for what a call
- * before answered, or for a proof that a wallet makes. The tests fill that in and execute every operation.
+ * Example values of parameters. They refer to the resources that the example bodies create; text in angle brackets stands for a value from
+ * the response of a previous call, or for a proof of a wallet. The tests fill these in and execute every operation.
  */
 export const ABOUT_EXAMPLES =
   'Examples of all operations fit together. Text in angle brackets, such as `<session>`, stands for what a call before ' +
   `answered, or for a proof that a wallet makes; so does \`${EXAMPLE_HANDLE}\`.`;
 
-/** Examples of parameters of a path that mean the same in every route. */
+/** Examples of path parameters that mean the same in every route. */
 const IN_PATH: Readonly<Record<string, string>> = {
   tenant: 'acme',
   certId: 'signing-2',
@@ -30,7 +30,6 @@ type Parameter = { readonly name: string; readonly in: string; example?: unknown
 type Operation = { readonly operationId?: string; readonly parameters?: readonly Parameter[] };
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
-/** Adds an example to each parameter for which its route or the tables above have one. */
 export function addParameterExamples(paths: Paths, routes: readonly Route[]): void {
   const examples = new Map(routes.map((route) => [route.operationId, route.exampleParameters ?? {}]));
   for (const { operationId = '', parameters = [] } of Object.values(paths).flatMap(Object.values<Operation>)) {
@@ -41,9 +40,9 @@ export function addParameterExamples(paths: Paths, routes: readonly Route[]): vo
   }
 }
 
-function exampleOf({ name, in: place }: Parameter, own: Readonly<Record<string, unknown>>): unknown {
-  if (place === 'header') return HEADERS[name];
-  if (name in own) return own[name];
-  if (place === 'path') return IN_PATH[name];
-  return 'limit' in own ? undefined : OF_LISTS[name as keyof typeof OF_LISTS];
+function exampleOf({ name, in: location }: Parameter, routeExamples: Readonly<Record<string, unknown>>): unknown {
+  if (location === 'header') return HEADERS[name];
+  if (name in routeExamples) return routeExamples[name];
+  if (location === 'path') return IN_PATH[name];
+  return 'limit' in routeExamples ? undefined : OF_LISTS[name as keyof typeof OF_LISTS];
 }

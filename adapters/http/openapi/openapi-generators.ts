@@ -1,10 +1,10 @@
-/** A schema of the document, whose keywords are read as they are. */
+/** Schema of the document, whose keywords are unchanged. */
 type Schema = Record<string, unknown>;
 
 const NULL = 'null';
 
 /**
- * Rewrites all schemas of the document with constructs that common client generators support. The same values stay valid.
+ * Rewrites all schemas of the document with constructs that common client generators support. The valid values stay the same.
  * openapi-generator for Python fails at null in a union of three, and at null anywhere in a schema that has `properties` and `allOf`.
  */
 export function simplify(node: unknown): void {
@@ -21,7 +21,7 @@ export function simplify(node: unknown): void {
   if (Array.isArray(schema['allOf']) && schema['properties'] !== undefined) moveConditions(schema, schema['allOf'] as Schema[]);
 }
 
-/** `{}`, for which openapi-generator writes Go that does not compile; `true` means the same. */
+/** Empty schema `{}`, for which openapi-generator writes Go that does not compile; `true` means the same. */
 function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
@@ -34,23 +34,23 @@ function flattenUnion(schema: Schema, options: readonly Schema[]): void {
   });
 }
 
-/** In a union of three and more, null is a type of the last option that is not a reference. */
+/** Merges null into the last option that is not a reference, in a union of three or more. */
 function joinNull(schema: Schema, options: readonly Schema[]): void {
   const types = options.filter(({ type }) => type !== NULL);
   if (options.length < 3 || types.length === options.length) return;
-  const place = types.findLastIndex(({ type, enum: values }) => typeof type === 'string' && !values);
-  const option = types[place];
+  const index = types.findLastIndex(({ type, enum: values }) => typeof type === 'string' && !values);
+  const option = types[index];
   if (option === undefined) return;
-  schema['anyOf'] = types.with(place, { ...option, type: [option['type'], NULL] });
+  schema['anyOf'] = types.with(index, { ...option, type: [option['type'], NULL] });
 }
 
 /**
- * Generators take `allOf` beside `properties` for inheritance. A condition on the properties means the same as `if`, `then`, `else` and
- * `not`, which they ignore.
+ * Generators take `allOf` beside `properties` for inheritance. The keywords `if`, `then`, `else` and `not`, which they ignore, express the
+ * same condition.
  */
 function moveConditions(schema: Schema, conditions: readonly Schema[]): void {
-  const [condition, ...others] = conditions;
-  if (condition === undefined || others.length > 0) return;
+  const [condition, ...otherConditions] = conditions;
+  if (condition === undefined || otherConditions.length > 0) return;
   const keywords = 'if' in condition || 'not' in condition ? condition : conditionOf(condition);
   if (keywords === undefined) return;
   delete schema['allOf'];
@@ -59,18 +59,18 @@ function moveConditions(schema: Schema, conditions: readonly Schema[]): void {
 
 /** @returns `if`, `then` and `else` for alternatives of required properties; undefined for other schemas, such as references. */
 function conditionOf({ anyOf, oneOf }: Schema): Schema | undefined {
-  const [first, ...others] = (anyOf ?? oneOf ?? []) as Schema[];
-  if (first === undefined || others.length === 0) return undefined;
-  const rest = { anyOf: others };
+  const [firstOption, ...otherOptions] = (anyOf ?? oneOf ?? []) as Schema[];
+  if (firstOption === undefined || otherOptions.length === 0) return undefined;
+  const anyOther = { anyOf: otherOptions };
   if (anyOf !== undefined)
     return Object.fromEntries([
-      ['if', { not: first }],
-      ['then', rest],
+      ['if', { not: firstOption }],
+      ['then', anyOther],
     ]);
   return Object.fromEntries([
-    ['if', first],
-    ['then', { not: rest }],
-    ['else', { oneOf: others }],
+    ['if', firstOption],
+    ['then', { not: anyOther }],
+    ['else', { oneOf: otherOptions }],
   ]);
 }
 
@@ -78,7 +78,10 @@ type Document = {
   readonly components?: { readonly schemas?: Record<string, Schema> };
 };
 
-/** Rewrites what openapi-generator makes code of that does not compile. The types of our own client keep the exact schemas. */
+/**
+ * Rewrites constructs for which openapi-generator writes code that does not compile. The types of the project's own client keep the exact
+ * schemas.
+ */
 export function adaptToGenerators(document: Document): void {
   const schemas = document.components?.schemas ?? {};
   if (schemas['ClaimsAnswer'] !== undefined) mergeAlternatives(schemas['ClaimsAnswer']);
@@ -89,7 +92,10 @@ export function adaptToGenerators(document: Document): void {
 
 const TYPES = ['object', 'array', 'string', 'number', 'boolean', NULL];
 
-/** A map as one of several types does not compile in Java. Such a property is any JSON value to generators; `not` excludes the other types. */
+/**
+ * A map as one of several types does not compile in Java. Such a property becomes any JSON value for generators; `not` excludes the other
+ * types.
+ */
 function openMapUnions(node: unknown): void {
   if (typeof node !== 'object' || node === null) return;
   for (const [name, child] of Object.entries(node)) {
@@ -105,7 +111,7 @@ function openMapUnions(node: unknown): void {
   schema['not'] = { type: TYPES.filter((type) => !types.includes(type)) };
 }
 
-/** An object or a list of objects, of which a value is exactly one: with `anyOf`, generators write one class that is both. */
+/** An object or a list of objects is exactly one of them: with `anyOf`, generators write one class that is both. */
 function separateObjects(node: unknown, schemas: Record<string, Schema>): void {
   if (typeof node !== 'object' || node === null) return;
   for (const [name, child] of Object.entries(node)) {
@@ -120,7 +126,10 @@ function separateObjects(node: unknown, schemas: Record<string, Schema>): void {
   schema['oneOf'] = options;
 }
 
-/** An object or a map is one object: the answer to a webhook for claims has the claims by configuration id as further properties. */
+/**
+ * Merges an object and a map into one object: the response to a webhook for claims has the claims by configuration id as further
+ * properties.
+ */
 function mergeAlternatives(answer: Schema): void {
   const [claims, deferral] = (answer['anyOf'] ?? []) as Schema[];
   if (claims === undefined || deferral === undefined) return;
@@ -134,14 +143,14 @@ function mergeAlternatives(answer: Schema): void {
 }
 
 /**
- * The method that says whether `password` is set has the name of the property `hasPassword`. Requests may send such a property back, so
- * it stays valid by its pattern.
+ * The generated method for `password` has the name of the property `hasPassword`. Requests may send such a property back, so it stays valid
+ * by its pattern.
  */
 function moveHasProperties(schema: Schema): void {
   const properties = (schema['properties'] ?? {}) as Record<string, unknown>;
   for (const name of Object.keys(properties)) {
-    const other = name.slice('has'.length);
-    if (!/^has[A-Z]/.test(name) || !Object.hasOwn(properties, other.charAt(0).toLowerCase() + other.slice(1))) continue;
+    const checkedProperty = name.slice('has'.length);
+    if (!/^has[A-Z]/.test(name) || !Object.hasOwn(properties, checkedProperty.charAt(0).toLowerCase() + checkedProperty.slice(1))) continue;
     schema['patternProperties'] = {
       ...(schema['patternProperties'] as object),
       [`^${name}$`]: properties[name],

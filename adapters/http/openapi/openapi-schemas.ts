@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { CreateDocumentOptions } from 'zod-openapi';
 import { olderNameOf } from '../../../domain/shared/older-names.ts';
-import { readOnlyNames } from '../input/read-only-members.ts';
+import { readOnlyNames } from '../input/read-only-properties.ts';
 import type { Route } from '../route.ts';
 import { addParameterExamples } from './openapi-examples.ts';
 import { adaptToGenerators, simplify } from './openapi-generators.ts';
@@ -24,19 +24,19 @@ type Document = {
 };
 
 /**
- * Answers reuse input schemas, and some of those brand or rename what they read. What goes out looks like what
- * came in, so it is described by the kind of its input.
+ * Responses reuse input schemas, some of which brand or rename their values. Such a value is sent in the form in which it was received, so
+ * it is documented by its input type.
  */
 export const OPTIONS: CreateDocumentOptions = {
   allowEmptySchema: { pipe: { output: true }, transform: true, custom: true },
   override({ zodSchema, jsonSchema, io }) {
     withoutPlatformBounds(jsonSchema);
-    tellDefault(jsonSchema, io);
+    describeDefault(jsonSchema, io);
     if (io === 'input') {
-      sayThatItIsText(jsonSchema);
-      sayThatNamesAreText(jsonSchema);
+      excludeNul(jsonSchema);
+      excludeNulInNames(jsonSchema);
     }
-    // The format says the same, and is read by more people.
+    // The format expresses the same and is easier to read.
     if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     if (io !== 'output' || !(zodSchema instanceof z.ZodPipe)) return;
     if (!(zodSchema.out instanceof z.ZodTransform) || Object.keys(jsonSchema).length > 0) return;
@@ -46,29 +46,29 @@ export const OPTIONS: CreateDocumentOptions = {
   },
 };
 
-/** What an integer can be in JSON is no bound of ours, and generators make examples of it. */
+/** The range of integers in JSON is not a limit of this interface, and generators use it for examples. */
 function withoutPlatformBounds(schema: JsonSchema): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
 }
 
-/** NUL is in no text that is taken. */
-function sayThatItIsText(schema: JsonSchema): void {
+/** Texts with NUL are rejected. */
+function excludeNul(schema: JsonSchema): void {
   const { type, pattern, format, enum: values, const: value } = schema;
   const isOpen = [pattern, format, values, value].every((each) => each === undefined);
   if (type === 'string' && isOpen) schema.pattern = '^[^\\u0000]*$';
 }
 
-/** Nor in the name of a member that nobody knows. */
-function sayThatNamesAreText(schema: JsonSchema): void {
+/** Names of unknown properties with NUL are rejected, too. */
+function excludeNulInNames(schema: JsonSchema): void {
   const { type, additionalProperties, propertyNames } = schema;
   if (type !== 'object' || additionalProperties === undefined || additionalProperties === false) return;
   const names = typeof propertyNames === 'object' ? propertyNames : {};
   if (names.pattern === undefined && names.enum === undefined) schema.propertyNames = { ...names, pattern: '^[^\\u0000]*$' };
 }
 
-/** A default in words: generators take a member with the keyword for one that has to be sent. */
-function tellDefault(schema: JsonSchema, io: 'input' | 'output'): void {
+/** Describes the default in words: generators treat a property with the keyword as required. */
+function describeDefault(schema: JsonSchema, io: 'input' | 'output'): void {
   if (schema.default === undefined) return;
   const words = `Unless stated: \`${JSON.stringify(schema.default)}\``;
   delete schema.default;
@@ -77,41 +77,41 @@ function tellDefault(schema: JsonSchema, io: 'input' | 'output'): void {
 }
 
 /**
- * Finishes what schemas alone cannot say.
- * @param isExact leaves out what is rewritten for common generators.
+ * Adds rules that schemas alone cannot express.
+ * @param isExact leaves out the rewrites for common generators.
  */
 export function finish(document: object, routes: readonly Route[], isExact = false): object {
-  const named = withOneJson(document as Document);
+  const documentWithJson = withOneJson(document as Document);
   const closed = new Set<Schema>();
-  for (const route of routes) closeBody(named, route, closed);
-  addParameterExamples(named.paths ?? {}, routes);
+  for (const route of routes) closeBody(documentWithJson, route, closed);
+  addParameterExamples(documentWithJson.paths ?? {}, routes);
   for (const name of ['TrustAnchor', 'TrustListEntity']) {
-    const { anyOf, oneOf } = (named.components?.schemas?.[name] ?? {}) as Record<string, Schema[]>;
+    const { anyOf, oneOf } = (documentWithJson.components?.schemas?.[name] ?? {}) as Record<string, Schema[]>;
     for (const alternative of anyOf ?? oneOf ?? []) addOlderNames(alternative);
   }
   if (!isExact) {
-    simplify(named);
-    adaptToGenerators(named);
+    simplify(documentWithJson);
+    adaptToGenerators(documentWithJson);
   }
-  return named;
+  return documentWithJson;
 }
 
-/** Any JSON has one schema. It is not spelled out: a schema of values within values is none that generators can write. */
+/** Any JSON value has one schema. It is not recursive, because generators cannot handle that. */
 function withOneJson(document: Document): Document {
   const { schemas = {} } = document.components ?? {};
   const anonymous = Object.keys(schemas).filter((name) => /^__schema\d+$/.test(name));
   if (anonymous.length === 0) return document;
   const text = JSON.stringify(document).replaceAll(/"#\/components\/schemas\/__schema\d+"/g, JSON_REFERENCE);
-  const named = JSON.parse(text) as Document;
-  const all = named.components?.schemas ?? {};
-  for (const name of anonymous) delete all[name];
-  all['Json'] = { description: 'Any JSON value' };
-  return named;
+  const renamedDocument = JSON.parse(text) as Document;
+  const renamedSchemas = renamedDocument.components?.schemas ?? {};
+  for (const name of anonymous) delete renamedSchemas[name];
+  renamedSchemas['Json'] = { description: 'Any JSON value' };
+  return renamedDocument;
 }
 
 const JSON_REFERENCE = '"#/components/schemas/Json"';
 
-/** The schema of a body as it stands in the document: a component, or written where it is used. */
+/** Schema of a body in the document: a component, or inline. */
 function bodyOf(document: Document, { path, method }: Route): Schema | undefined {
   const operation = document.paths?.[path.replaceAll(/:([A-Za-z]+)/g, '{$1}')]?.[method];
   const schema = Object.values(operation?.requestBody?.content ?? {})[0]?.schema;
@@ -120,7 +120,7 @@ function bodyOf(document: Document, { path, method }: Route): Schema | undefined
   return document.components?.schemas?.[nameIn(reference)];
 }
 
-/** A member that nobody knows is refused, but for those that answers have: what was read may be sent back. */
+/** Rejects unknown properties, except read-only ones of responses: a resource that was read may be sent back. */
 function closeBody(document: Document, route: Route, closed: Set<Schema>): void {
   const { surface, access, responses } = route;
   if (surface !== 'admin' || access === 'public') return;
@@ -131,11 +131,11 @@ function closeBody(document: Document, route: Route, closed: Set<Schema>): void 
   schema['additionalProperties'] = false;
   if (route.edits?.id === undefined) return;
   const view = responses[200] ?? responses[201];
-  const shown = view instanceof z.ZodObject ? componentOf(document, view) : undefined;
+  const viewSchema = view instanceof z.ZodObject ? componentOf(document, view) : undefined;
   for (const name of readOnlyNames(route)) {
     if (Object.hasOwn(schema.properties, name)) continue;
-    const { $ref, ...member } = shown?.properties?.[name] ?? {};
-    schema.properties[name] = $ref === undefined ? { ...member, readOnly: true } : { allOf: [{ $ref }], readOnly: true };
+    const { $ref, ...property } = viewSchema?.properties?.[name] ?? {};
+    schema.properties[name] = $ref === undefined ? { ...property, readOnly: true } : { allOf: [{ $ref }], readOnly: true };
   }
 }
 
@@ -148,7 +148,9 @@ function nameIn(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
-/** The names that certificates had before they were key chains are taken, too: one of both where one is needed, or both alike. */
+/**
+ * Accepts the names that certificates had before they were key chains: either of the two where one is required, or both with equal values.
+ */
 function addOlderNames(schema: Schema): void {
   const { properties = {}, required = [] } = schema;
   for (const name of Object.keys(properties)) {
@@ -159,7 +161,7 @@ function addOlderNames(schema: Schema): void {
       description: `The older name of \`${name}\`. A request that has both with different values is rejected with 400`,
     };
     if (!required.includes(name)) continue;
-    schema.required = (schema.required ?? []).filter((other) => other !== name);
+    schema.required = (schema.required ?? []).filter((requiredName) => requiredName !== name);
     demand(schema, { anyOf: [{ required: [name] }, { required: [older] }] });
   }
 }

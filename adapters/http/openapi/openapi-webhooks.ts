@@ -103,7 +103,7 @@ type Webhook = {
 };
 
 function webhook({ id, summary, description, body, answer }: Webhook): { post: ZodOpenApiOperationObject } {
-  const taken =
+  const accepted =
     answer === undefined
       ? { description: 'Taken; what the body says is not read' }
       : { description: 'Taken', content: { 'application/json': { schema: answer } } };
@@ -116,12 +116,12 @@ function webhook({ id, summary, description, body, answer }: Webhook): { post: Z
       security: [],
       requestParams: { header: HEADERS },
       requestBody: { required: true, content: { 'application/json': { schema: body } } },
-      responses: { '2XX': taken },
+      responses: { '2XX': accepted },
     },
   };
 }
 
-/** What the service asks of customers' backends. */
+/** Requests that the service sends to backends. */
 export const WEBHOOKS: ZodOpenApiPathsObject = {
   claims: webhook({
     id: 'claimsWebhook',

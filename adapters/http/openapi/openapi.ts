@@ -3,7 +3,7 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObj
 import { IDEMPOTENCY_KEY } from '../input/idempotency.ts';
 import type { Access, Route } from '../route.ts';
 import { rolesOf } from '../server/authenticate.ts';
-import { answers, COMPACT, failures, takesCondition } from './openapi-answers.ts';
+import { COMPACT, failureResponsesOf, responsesOf, takesCondition } from './openapi-answers.ts';
 import { ABOUT_EXAMPLES } from './openapi-examples.ts';
 import { finish, OPTIONS } from './openapi-schemas.ts';
 import { WEBHOOKS } from './openapi-webhooks.ts';
@@ -11,7 +11,7 @@ import { WEBHOOKS } from './openapi-webhooks.ts';
 export type OpenApiSettings = {
   readonly publicUrl: string;
   readonly version: string;
-  /** Whether the schemas are those of the program, without what is rewritten for common generators. */
+  /** The schemas are those of the program, without the rewrites for common generators. */
   readonly isExact?: boolean;
 };
 
@@ -20,8 +20,8 @@ type Responses = ZodOpenApiOperationObject['responses'];
 /** Describes the route table (OpenAPI 3.1). Schemas with an id become components. */
 export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings): object {
   const paths: ZodOpenApiPathsObject = {};
-  const described = inOrder(routes);
-  for (const route of described) {
+  const orderedRoutes = inOrder(routes);
+  for (const route of orderedRoutes) {
     const path = route.path.replaceAll(/:([A-Za-z]+)/g, '{$1}');
     paths[path] = { ...paths[path], [route.method]: operation(route) };
   }
@@ -33,7 +33,7 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
       description: `Issues digital credentials to wallets and verifies what wallets present, for many tenants.\n\n${ABOUT_EXAMPLES}`,
     },
     servers: [{ url: settings.publicUrl }],
-    tags: tagsOf(described),
+    tags: tagsOf(orderedRoutes),
     paths,
     webhooks: WEBHOOKS,
     components: {
@@ -57,7 +57,7 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
   return finish(createDocument(document, OPTIONS), routes, settings.isExact);
 }
 
-/** RFC 9110 section 13.1.1, for the length of lists in practice. It is one string, since generators leave out headers of several types. */
+/** RFC 9110 section 13.1.1, for lists of practical length. It is one string, because generators leave out headers of several types. */
 const ENTITY_TAGS = /^([*]|"[!#-~]{1,100}"|W[/]"[!#-~]{1,100}"|"[!#-~]{1,100}", "[!#-~]{1,100}")$/;
 const CONDITION = z.object({
   'If-Match': z
@@ -69,7 +69,7 @@ const CONDITION = z.object({
 function operation(route: Route): ZodOpenApiOperationObject {
   const roles = rolesOf(route.access);
   const query = asObject(route.described?.query ?? route.query);
-  const described = [
+  const paragraphs = [
     ...(route.description === undefined ? [] : [route.description]),
     ...(roles.length === 0 ? [] : [`Needs one of the roles: ${roles.map((role) => `\`${role}\``).join(', ')}.`]),
     ...(typeof route.access === 'object' && 'unrestricted' in route.access
@@ -79,7 +79,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
   return {
     operationId: route.operationId,
     summary: route.summary,
-    ...(described.length > 0 && { description: described.join('\n\n') }),
+    ...(paragraphs.length > 0 && { description: paragraphs.join('\n\n') }),
     tags: [route.tag],
     security: securityOf(route.access),
     ...(roles.length > 0 && { 'x-roles': [...roles] }),
@@ -91,24 +91,24 @@ function operation(route: Route): ZodOpenApiOperationObject {
       ...(route.described?.headers !== undefined && { header: route.described.headers }),
     },
     ...(route.body !== undefined && { requestBody: requestBody(route, route.body) }),
-    responses: { ...failures(route), ...answers(route) } as Responses,
+    responses: { ...failureResponsesOf(route), ...responsesOf(route) } as Responses,
   };
 }
 
 function securityOf(access: Access): Record<string, string[]>[] {
   if (access === 'public') return [];
   if (access === 'wallet') return [{ wallet: [] }];
-  const known = [{ bearer: [] }, { clientCredentials: [] }];
-  return 'stream' in access ? [...known, { streamToken: [] }] : known;
+  const schemes = [{ bearer: [] }, { clientCredentials: [] }];
+  return 'stream' in access ? [...schemes, { streamToken: [] }] : schemes;
 }
 
 function pathParameters(route: Route): z.ZodObject {
-  const described = asObject(route.params)?.shape ?? {};
+  const shape = asObject(route.params)?.shape ?? {};
   const names = [...route.path.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => name ?? '');
-  return z.object(Object.fromEntries(names.map((name) => [name, described[name] ?? z.string()])));
+  return z.object(Object.fromEntries(names.map((name) => [name, shape[name] ?? z.string()])));
 }
 
-/** The object behind a schema that is refined or renamed on its way in. */
+/** Object schema behind a schema that refines or transforms it. */
 function asObject(schema: z.ZodType | undefined): z.ZodObject | undefined {
   if (schema instanceof z.ZodObject) return schema;
   if (!(schema instanceof z.ZodPipe)) return undefined;
@@ -116,7 +116,7 @@ function asObject(schema: z.ZodType | undefined): z.ZodObject | undefined {
 }
 
 function requestBody(route: Route, schema: z.ZodType): NonNullable<ZodOpenApiOperationObject['requestBody']> {
-  // Some read their body themselves, to tell members that are missing from those that are null.
+  // Some use cases parse their body themselves, to distinguish missing properties from null.
   const { members = schema } = route;
   const { json = members, form = members } = route.described ?? {};
   const example = route.example !== undefined && { example: route.example };
@@ -133,7 +133,7 @@ function requestBody(route: Route, schema: z.ZodType): NonNullable<ZodOpenApiOpe
   };
 }
 
-/** What people read first stands first: how to get in, then what they came for. */
+/** Tags in reading order: access first, then the subjects of the interface. */
 const TAGS: Readonly<Record<string, string>> = {
   Authentication: 'Access tokens for everything that administrators and backends call',
   Tenants: 'Who issues and verifies; each has its own keys, configurations and sessions',
@@ -153,18 +153,18 @@ const TAGS: Readonly<Record<string, string>> = {
   Service: 'The service itself, and this description',
 };
 
-/** What wallets call, after all others. */
-const OF_WALLETS = 'Wallet: ';
+/** Prefix of the tags for wallets, which come last. */
+const WALLET_TAG_PREFIX = 'Wallet: ';
 
-/** The routes by their tags, in the order in which people need them. */
+/** Sorts the routes by their tags in reading order. */
 function inOrder(routes: readonly Route[]): readonly Route[] {
   const names = Object.keys(TAGS);
-  const place = ({ tag }: Route) => (names.includes(tag) ? names.indexOf(tag) : names.length);
-  return routes.toSorted((one, other) => place(one) - place(other));
+  const rank = ({ tag }: Route) => (names.includes(tag) ? names.indexOf(tag) : names.length);
+  return routes.toSorted((a, b) => rank(a) - rank(b));
 }
 
 function tagsOf(routes: readonly Route[]): { name: string; description?: string }[] {
-  const wallets = routes.map(({ tag }) => tag).filter((tag) => tag.startsWith(OF_WALLETS));
-  const named = Object.entries(TAGS).map(([name, description]) => ({ name, description }));
-  return [...named, ...[...new Set(wallets)].map((name) => ({ name }))];
+  const wallets = routes.map(({ tag }) => tag).filter((tag) => tag.startsWith(WALLET_TAG_PREFIX));
+  const documentedTags = Object.entries(TAGS).map(([name, description]) => ({ name, description }));
+  return [...documentedTags, ...[...new Set(wallets)].map((name) => ({ name }))];
 }

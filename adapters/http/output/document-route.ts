@@ -7,7 +7,7 @@ export const DOCUMENT_HEADERS = { 'Cache-Control': 'public, max-age=60' };
 
 export const PUBLIC_DOCUMENT = { method: 'get', surface: 'document', access: 'public' } as const;
 
-/** A JSON document that anybody may read. */
+/** Public JSON document. */
 export function documentRoute<Params extends z.ZodType>(
   description: Pick<Route, 'operationId' | 'exampleParameters' | 'path' | 'summary' | 'tag'> & {
     readonly params: Params;

@@ -2,22 +2,22 @@ import { defined } from '../../../domain/shared/defined.ts';
 import type { Failure, FailureCode, FieldError } from '../../../domain/shared/failure.ts';
 import { PUBLISHED_ALGORITHMS } from '../../../domain/shared/jwk.ts';
 import { errorPage } from '../pages/error-page.ts';
-import { PAGE_TYPE, type Person } from '../pages/page.ts';
+import { type BrandedReader, PAGE_TYPE } from '../pages/page.ts';
 import type { Surface } from '../route.ts';
 
 type Rendering = {
   readonly status: number;
   readonly title: string;
-  /** The `error` that wallets see, where it differs from our code: of all protocols, or of one. */
+  /** The `error` that wallets see, if it differs from the code: for all protocols, or for one. */
   readonly wallet?: string;
   readonly vci?: string;
   readonly oauth?: string;
   readonly vp?: string;
-  /** What wallets and browsers are answered in place of the status and the sentence for backends. */
-  readonly others?: { readonly status: number; readonly message: string };
+  /** Status and message for wallets and browsers, in place of those for backends. */
+  readonly forWallets?: { readonly status: number; readonly message: string };
 };
 
-/** What wallets hear of a request that is not read. */
+/** Codes for wallets whose request cannot be parsed. */
 const UNREADABLE = { wallet: 'invalid_request', vci: 'invalid_credential_request' } as const;
 
 /** A new failure code does not compile until it has a status here. */
@@ -32,7 +32,7 @@ const RENDERINGS = {
     status: 409,
     title: 'Too many open sessions',
     wallet: 'temporarily_unavailable',
-    others: { status: 503, message: 'too many requests are open here at present; try again later' },
+    forWallets: { status: 503, message: 'too many requests are open here at present; try again later' },
   },
   gone: { status: 410, title: 'No longer available', vp: 'invalid_request' },
   too_large: { status: 413, title: 'Request too large', ...UNREADABLE },
@@ -81,27 +81,27 @@ export type Rendered = {
   readonly contentType: string;
 };
 
-/** The code of what is no failure of the caller. */
+/** Code of a failure that the caller did not cause. */
 export const INTERNAL_ERROR = 'internal_error';
 
-/** Who reads an error: programs get the error body of a surface, a person gets a page. */
-export type Audience = { readonly surface: Surface; readonly reader?: Person | undefined };
+/** Reader of an error: programs get the error body of a surface, a person gets a page. */
+export type Audience = { readonly surface: Surface; readonly reader?: BrandedReader | undefined };
 
 export function renderFailure(failure: Failure, { surface, reader }: Audience, requestId: string): Rendered {
   const { code, details } = failure;
   const rendering: Rendering = RENDERINGS[code];
   const { title } = rendering;
   const { errors, intervalSeconds, wayBack } = details;
-  const others = isForBackends(surface) ? undefined : rendering.others;
-  const message = others?.message ?? details.message;
+  const forWallets = isForBackends(surface) ? undefined : rendering.forWallets;
+  const message = forWallets?.message ?? details.message;
   const wallet = {
     error: rendering[surface as 'vci' | 'oauth' | 'vp'] ?? rendering.wallet ?? code,
     ...(message === undefined ? {} : { error_description: printable(message) }),
     ...(intervalSeconds === undefined ? {} : { interval: intervalSeconds }),
   };
   const status = statusOf(code, surface, rendering);
-  const told = { status, title, detail: message ?? title, code, errors, wallet, wayBack };
-  const rendered = render(told, surface, requestId, reader);
+  const problem = { status, title, detail: message ?? title, code, errors, wallet, wayBack };
+  const rendered = render(problem, surface, requestId, reader);
   return { ...rendered, headers: { ...rendered.headers, ...headersOf(failure, surface) } };
 }
 
@@ -116,27 +116,32 @@ function headersOf(failure: Failure, surface: Surface): Record<string, string> {
   }) as Record<string, string>;
 }
 
-/** A fault of the service: the caller learns nothing but the request's id. */
+/** Renders a fault of the service: the caller learns nothing but the id of the request. */
 export function renderUnexpected({ surface, reader }: Audience, requestId: string): Rendered {
   const detail = `An unexpected error occurred${reader !== undefined ? '' : '; the log names it under this request id'}.`;
-  const told = { status: 500, title: 'Internal error', detail, code: INTERNAL_ERROR };
-  return render({ ...told, wallet: { error: 'server_error' } }, surface, requestId, reader);
+  const problem = { status: 500, title: 'Internal error', detail, code: INTERNAL_ERROR };
+  return render({ ...problem, wallet: { error: 'server_error' } }, surface, requestId, reader);
 }
 
-type Told = {
+type Problem = {
   readonly status: number;
   readonly title: string;
   readonly detail: string;
   readonly code: string;
   readonly errors?: readonly FieldError[] | undefined;
-  /** What the protocols of wallets say. */
+  /** Error body of the wallet protocols. */
   readonly wallet: object;
   readonly wayBack?: Failure['details']['wayBack'];
 };
 
-function render({ status, wallet, wayBack, ...told }: Told, surface: Surface, requestId: string, reader: Person | undefined): Rendered {
+function render(
+  { status, wallet, wayBack, ...problem }: Problem,
+  surface: Surface,
+  requestId: string,
+  reader: BrandedReader | undefined,
+): Rendered {
   const headers = { 'Cache-Control': 'no-store' };
-  const { title, detail, code, errors } = told;
+  const { title, detail, code, errors } = problem;
   if (reader !== undefined) {
     const page = errorPage({ status, detail, requestId, wayBack }, reader);
     return { status, headers: { ...headers, ...page.headers }, contentType: PAGE_TYPE, body: page.text };
@@ -150,11 +155,11 @@ function render({ status, wallet, wayBack, ...told }: Told, surface: Surface, re
 }
 
 function statusOf(code: FailureCode, surface: Surface, rendering: Rendering): number {
-  // RFC 9449 section 7.1: at a protected resource a bad proof is a 401; at the authorization server a 400.
+  // RFC 9449 section 7.1: a protected resource answers a bad proof with 401, the authorization server with 400.
   if (surface === 'vci' && (code === 'invalid_dpop_proof' || code === 'use_dpop_nonce')) return 401;
-  // OpenID4VCI 1.0 section 8.3.1.2 knows only 400 for a request that is not understood.
+  // OpenID4VCI 1.0 section 8.3.1.2 defines only 400 for a malformed request.
   if ((surface === 'vci' || surface === 'oauth') && code === 'unsupported_media_type') return 400;
-  return isForBackends(surface) ? rendering.status : (rendering.others?.status ?? rendering.status);
+  return isForBackends(surface) ? rendering.status : (rendering.forWallets?.status ?? rendering.status);
 }
 
 function isForBackends(surface: Surface): boolean {
@@ -169,10 +174,10 @@ function challengeOf({ code, details }: Failure, surface: Surface): string | und
     if (code !== 'unauthenticated') return undefined;
     return 'Bearer realm="vidimus", error="invalid_token"';
   }
-  // RFC 6749 section 5.2: a client that used the Authorization header is told the scheme.
+  // RFC 6749 section 5.2: a client that used the Authorization header gets the scheme.
   if (surface === 'oauth' && details.basic === true) return 'Basic realm="vidimus"';
   if (surface !== 'vci') return undefined;
-  // RFC 6750 section 3.1: without a token there is no error code to tell.
+  // RFC 6750 section 3.1: without a token, the challenge has no error code.
   const bearer = details.bearer === true;
   if (code === 'missing_token') return `DPoP algs="${ALGORITHMS}"${bearer ? ', Bearer' : ''}`;
   if (!CHALLENGED.includes(code)) return undefined;

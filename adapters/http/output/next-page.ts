@@ -1,6 +1,6 @@
 /**
- * A `Link` header to the next page (RFC 8288) that repeats what this page was asked for.
- * @param cursor where the next page begins; undefined on the last one.
+ * `Link` header to the next page (RFC 8288), with the query of this page.
+ * @param cursor start of the next page; undefined on the last one.
  */
 export function nextPage(address: string, query: object, cursor: string | undefined): Readonly<Record<string, string>> {
   if (cursor === undefined) return {};

@@ -2,18 +2,18 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { boundedBytes, watchedCache } from '../../../application/tenant-cache/bounded.ts';
+import { boundedBytes, registerCache } from '../../../application/tenant-cache/cache-memory.ts';
 import { SingleFlight } from '../../../application/tenant-cache/single-flight.ts';
-import { type Encoding, isKnown, pickEncoding } from '../input/negotiation.ts';
+import { type Encoding, matchesEtag, pickEncoding } from '../input/negotiation.ts';
 import type { RawRequest, Reply, Route } from '../route.ts';
 
-/** A smaller one fits into one packet anyway. */
+/** A smaller text fits into one packet uncompressed. */
 const MIN_BYTES = 1_024;
-/** What compresses by less costs the reader more than it saves. */
+/** A smaller gain costs the client more than it saves. */
 const WORTHWHILE = 0.95;
-/** Of compressed texts. */
+/** Memory for compressed texts. */
 const MAX_BYTES = 32 * 1024 * 1024;
-/** Higher ones take ten times as long and save a few parts in a hundred; most of a list is dense already. */
+/** Higher levels take ten times as long and save a few percent; most of a list is incompressible. */
 const BROTLI_QUALITY = 5;
 
 const brotli = promisify(brotliCompress);
@@ -33,51 +33,51 @@ type Compressed = {
 };
 
 /**
- * Whether answers are the same for everybody, as lists and metadata are. Nothing else is compressed: the length of a
- * compressed answer would tell what stands beside the words that a stranger put into it.
+ * Returns true if responses are the same for every caller, as lists and metadata are. Nothing else is compressed: the length of a
+ * compressed response could reveal secrets next to text that an attacker supplied.
  */
 export function isPublished({ surface, access, method }: Route): boolean {
   return surface === 'document' && access === 'public' && method === 'get';
 }
 
-/** Sends what is published as its reader takes it best (RFC 9110 sections 12.5.3, 13.1.2). Each text is compressed once. */
+/** Sends public texts in the encoding that the client prefers (RFC 9110 sections 12.5.3, 13.1.2). Each text is compressed once. */
 export class PublishedTexts {
-  readonly #compressed = watchedCache(
+  readonly #compressed = registerCache(
     'published-texts',
     new LRUCache<string, Compressed>(boundedBytes<Compressed>(MAX_BYTES, ({ bytes }) => bytes?.length ?? 0)),
   );
   readonly #underWay = new SingleFlight<Compressed>();
-  /** Of texts that are kept as bytes, so that a long list is not read at each request. */
+  /** Digests of texts that are cached as bytes, so that a long list is not hashed at each request. */
   readonly #digests = new WeakMap<Buffer, string>();
 
-  /** @returns the answer in the encoding that the reader asks for, or 304 for one that has it already. */
-  async answer(reply: Reply, { headers: asked }: Pick<RawRequest, 'headers'>): Promise<Reply> {
+  /** @returns the response in the preferred encoding, or 304 for a client that has it already. */
+  async answer(reply: Reply, { headers: requestHeaders }: Pick<RawRequest, 'headers'>): Promise<Reply> {
     if (reply.status !== 200) return reply;
-    const told = 'json' in reply ? { ...reply, ...textOf(reply.json) } : reply;
-    if (!('text' in told)) return reply;
-    const { text, contentType, etag } = told;
-    const encoding = pickEncoding(asked['accept-encoding']);
+    const textReply = 'json' in reply ? { ...reply, ...textOf(reply.json) } : reply;
+    if (!('text' in textReply)) return reply;
+    const { text, contentType, etag } = textReply;
+    const encoding = pickEncoding(requestHeaders['accept-encoding']);
     const bytes = encoding && (await this.#compress(text, encoding));
     const tag = etag && tagOf(etag, bytes && encoding);
-    const { Vary: vary, ...others } = told.headers ?? {};
+    const { Vary: vary, ...otherHeaders } = textReply.headers ?? {};
     const headers = {
-      ...others,
+      ...otherHeaders,
       ...(tag !== undefined && { ETag: tag }),
       Vary: vary === undefined ? 'Accept-Encoding' : `${vary}, Accept-Encoding`,
     };
-    if (tag !== undefined && isKnown(asked['if-none-match'], tag)) return { status: 304, empty: true, headers };
+    if (tag !== undefined && matchesEtag(requestHeaders['if-none-match'], tag)) return { status: 304, empty: true, headers };
     if (bytes === undefined) return { status: 200, text, contentType, headers };
     return { status: 200, text: bytes, contentType, headers: { ...headers, 'Content-Encoding': encoding ?? '' } };
   }
 
-  /** @returns undefined for a text that is better sent as it is. */
+  /** @returns undefined for a text that is better sent uncompressed. */
   async #compress(text: string | Buffer, encoding: Encoding): Promise<Buffer | undefined> {
     const length = Buffer.byteLength(text);
-    // One that would push out all others would be made again and again.
+    // A text that evicted all others would be compressed again and again.
     if (length < MIN_BYTES || length > this.#compressed.maxSize / 2) return undefined;
     const key = `${encoding} ${this.#digestOf(text)}`;
-    const known = this.#compressed.get(key) ?? (await this.#underWay.run(key, () => this.#make(key, text)));
-    return known.bytes;
+    const cached = this.#compressed.get(key) ?? (await this.#underWay.run(key, () => this.#make(key, text)));
+    return cached.bytes;
   }
 
   async #make(key: string, text: string | Buffer): Promise<Compressed> {
@@ -91,9 +91,9 @@ export class PublishedTexts {
 
   #digestOf(text: string | Buffer): string {
     if (typeof text === 'string') return hash('sha256', text, 'base64url');
-    const known = this.#digests.get(text) ?? hash('sha256', text, 'base64url');
-    this.#digests.set(text, known);
-    return known;
+    const digest = this.#digests.get(text) ?? hash('sha256', text, 'base64url');
+    this.#digests.set(text, digest);
+    return digest;
   }
 }
 
@@ -101,7 +101,7 @@ function textOf(json: unknown): { readonly text: string; readonly contentType: s
   return { text: JSON.stringify(json), contentType: 'application/json' };
 }
 
-/** RFC 9110 section 8.8.3.3: another encoding is another representation, with a tag of its own. */
+/** Another encoding is another representation, with a tag of its own (RFC 9110 section 8.8.3.3). */
 function tagOf(etag: string, encoding: Encoding | undefined): string {
   return encoding === undefined ? etag : `${etag.slice(0, -1)}-${encoding}"`;
 }

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import type { Log, LogContext } from '../../../application/ports/log.ts';
-import { StoreUnavailable } from '../../../application/ports/store.ts';
+import { StoreUnavailableError } from '../../../application/ports/store.ts';
 import { Failure, type FailureCode, OperatorReason } from '../../../domain/shared/failure.ts';
 import type { Reply, StreamItem, Surface } from '../route.ts';
 import { type Audience, type Rendered, renderFailure, renderUnexpected } from './failures.ts';
@@ -9,10 +9,10 @@ export function requestIdOf(response: Response): string {
   return String(response.getHeader('X-Request-Id'));
 }
 
-/** Where clients of the administrative interface get their tokens, in the words of wallets (RFC 6749). */
-const TOKENS_OF_CLIENTS = '/oauth2/token';
+/** Token endpoint of the administrative interface; its clients are not wallets. */
+const CLIENT_TOKEN_PATH = '/oauth2/token';
 
-/** What the lines of this request are about. */
+/** Context of the log lines of this request. */
 export function aboutOf(response: Response): LogContext {
   return (response.locals['about'] as LogContext | undefined) ?? {};
 }
@@ -27,7 +27,7 @@ export function send(response: Response, answer: Reply, surface: Surface): void 
     response.end(JSON.stringify(answer.json));
   } else if ('text' in answer) {
     response.setHeader('Content-Type', answer.contentType);
-    // Node leaves it away for HEAD.
+    // Node leaves the body out for HEAD.
     response.setHeader('Content-Length', Buffer.byteLength(answer.text));
     response.end(answer.text);
   } else response.end();
@@ -46,7 +46,7 @@ export function fail(response: Response, error: unknown, audience: Audience, log
   }
   const route = String(response.locals['route'] ?? '');
   const rendered = log.within(aboutOf(response), () => renderAndLog(error, { requestId, route }, audience, log));
-  // For the line that tells of the request.
+  // The code appears in the log line of the request.
   if (error instanceof Failure) aboutOf(response)['code'] = error.code;
   response.statusCode = rendered.status;
   for (const [name, value] of Object.entries(rendered.headers)) response.setHeader(name, value);
@@ -59,15 +59,15 @@ type RequestNames = { readonly requestId: string; readonly route: string };
 function renderAndLog(error: unknown, { requestId, route }: RequestNames, audience: Audience, log: Log): Rendered {
   if (error instanceof Failure) {
     const { cause, code, message } = error;
-    // Only of failures is it known that their messages hold no secrets and no claims.
+    // Only messages of failures are known to contain no secrets and no claims.
     const isTold = cause instanceof Failure || cause instanceof OperatorReason;
     const reason = isTold ? { reason: cause.message } : {};
     if (cause !== undefined) log.warn(message, { requestId, route, code, ...reason });
     else if (isRefusal(audience.surface, code))
-      log.warn(`a ${route === TOKENS_OF_CLIENTS ? 'client' : 'wallet'} was refused`, { requestId, route, code, reason: message });
+      log.warn(`a ${route === CLIENT_TOKEN_PATH ? 'client' : 'wallet'} was refused`, { requestId, route, code, reason: message });
     return renderFailure(error, audience, requestId);
   }
-  if (error instanceof StoreUnavailable) {
+  if (error instanceof StoreUnavailableError) {
     log.error(error.message, { requestId, route }, error.cause);
     return renderFailure(NO_DATABASE, audience, requestId);
   }
@@ -75,7 +75,7 @@ function renderAndLog(error: unknown, { requestId, route }: RequestNames, audien
   return renderUnexpected(audience, requestId);
 }
 
-/** Steps that wallets are told to take, and what strangers ask for. */
+/** Failures that belong to the normal flow of wallets or that anonymous callers cause. */
 const EXPECTED: readonly FailureCode[] = [
   'use_dpop_nonce',
   'use_attestation_challenge',
@@ -87,12 +87,12 @@ const EXPECTED: readonly FailureCode[] = [
   'too_many_requests',
 ];
 
-/** Whether an operator wants to know why a wallet went away with nothing. Messages of failures hold no claims. */
+/** Returns true for a rejection whose reason an operator may need. Messages of failures contain no claims. */
 function isRefusal(surface: Surface, code: FailureCode): boolean {
   return (surface === 'vci' || surface === 'vp' || surface === 'oauth') && !EXPECTED.includes(code);
 }
 
-/** Server-sent events (WHATWG HTML section 9.2). Ends when the source ends or the peer leaves. */
+/** Server-sent events (WHATWG HTML section 9.2). The stream ends when the source ends or the client disconnects. */
 async function sendEvents(response: Response, events: AsyncIterable<StreamItem>): Promise<void> {
   response.setHeader('Content-Type', 'text/event-stream');
   response.setHeader('Cache-Control', 'no-store');

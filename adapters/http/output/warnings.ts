@@ -5,29 +5,29 @@ import { type Profile, Warning, warningsOf } from '../../../domain/shared/findin
 
 export const Warnings = z.array(Warning).describe('What was written all the same, although a wallet, a law or a reader will refuse it');
 
-const WRITTEN = new Map<z.ZodObject, z.ZodObject>();
+const VIEWS_WITH_WARNINGS = new Map<z.ZodObject, z.ZodObject>();
 
-/** What a write answers with: the view of what was written, and its warnings. */
+/** Response schema of a write: the view of the resource, and its warnings. */
 export function withWarnings(view: z.ZodType): z.ZodType {
   if (!(view instanceof z.ZodObject) || 'warnings' in view.shape) return view;
-  const known = WRITTEN.get(view);
-  if (known !== undefined) return known;
+  const cachedView = VIEWS_WITH_WARNINGS.get(view);
+  if (cachedView !== undefined) return cachedView;
   const { id, description } = view.meta() ?? {};
   const extended = view.extend({ warnings: Warnings });
-  const written = id === undefined ? extended : extended.meta({ id: `Written${id}`, description });
-  WRITTEN.set(view, written);
-  return written;
+  const writeView = id === undefined ? extended : extended.meta({ id: `Written${id}`, description });
+  VIEWS_WITH_WARNINGS.set(view, writeView);
+  return writeView;
 }
 
-/** @param profile of the tenant, which decides which warnings there are; null where it has none. */
-export function warningsFor(kind: EditedKind, stored: object, profile: Profile | null): readonly Warning[] {
+/** @param profile of the tenant, which decides on the warnings; null if it has none. */
+export function warningsFor(kind: EditedKind, resource: object, profile: Profile | null): readonly Warning[] {
   const { findings } = resourceOf(kind);
   if (findings === undefined) return [];
-  return warningsOf(findings(stored as never, profile), profile);
+  return warningsOf(findings(resource as never, profile), profile);
 }
 
-/** @returns null for a caller that belongs to no tenant. */
+/** @returns null for a caller without a tenant. */
 export function profileOf(caller: unknown): Profile | null {
-  const { configured } = caller as Partial<Pick<TenantCaller, 'configured'>>;
-  return configured?.profile ?? null;
+  const { tenant } = caller as Partial<Pick<TenantCaller, 'tenant'>>;
+  return tenant?.profile ?? null;
 }

@@ -2,13 +2,13 @@ import type { FailureDetails } from '../../../domain/shared/failure.ts';
 import type { Texts } from './languages.ts';
 import { TEXTS } from './languages.ts';
 import { escapeHtml, fill, type Markup } from './markup.ts';
-import { type Page, type Person, page } from './page.ts';
+import { type BrandedReader, type Page, page } from './page.ts';
 
-type Said = { readonly title: keyof Texts; readonly advice: keyof Texts };
+type ErrorTexts = { readonly title: keyof Texts; readonly advice: keyof Texts };
 
-const REFUSED: Said = { title: 'refused', advice: 'refusedAdvice' };
-/** What happened and what to do next, by the status of the answer. */
-const SAID: Readonly<Record<number, Said>> = {
+const DEFAULT_TEXTS: ErrorTexts = { title: 'refused', advice: 'refusedAdvice' };
+/** Title and advice by the status of the response. */
+const TEXTS_BY_STATUS: Readonly<Record<number, ErrorTexts>> = {
   404: { title: 'notFound', advice: 'notFoundAdvice' },
   405: { title: 'forWallet', advice: 'forWalletAdvice' },
   406: { title: 'forWallet', advice: 'forWalletAdvice' },
@@ -18,21 +18,20 @@ const SAID: Readonly<Record<number, Said>> = {
   503: { title: 'unavailable', advice: 'busyAdvice' },
 };
 
-/** What support needs. */
-type Failed = {
+type ErrorDetails = {
   readonly status: number;
   readonly detail: string;
   readonly requestId: string;
   readonly wayBack?: FailureDetails['wayBack'];
 };
 
-/** What users see where there is nothing else for them. The button of `wayBack` leads to the wallet. */
-export function errorPage({ status, detail, requestId, wayBack }: Failed, reader: Person): Page {
+/** Error page for users. The button of `wayBack` leads to the wallet. */
+export function errorPage({ status, detail, requestId, wayBack }: ErrorDetails, reader: BrandedReader): Page {
   const texts = TEXTS[reader.language];
-  const { title, advice } = SAID[status] ?? REFUSED;
+  const { title, advice } = TEXTS_BY_STATUS[status] ?? DEFAULT_TEXTS;
   return page({
     reader,
-    look: reader.look,
+    branding: reader.branding,
     title: texts[title],
     main: `<h1>${escapeHtml(texts[title])}</h1>
 <p role="alert">${escapeHtml(texts[advice])}</p>

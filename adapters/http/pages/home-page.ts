@@ -2,7 +2,7 @@ import { TEXTS } from './languages.ts';
 import { escapeHtml, fill } from './markup.ts';
 import { type Page, page, type Reader } from './page.ts';
 
-/** What stands at the root for people: somebody who followed a link, or who runs the service. */
+/** Page at the root address for a person with a browser. */
 export function homePage(publicUrl: string, reader: Reader): Page {
   const texts = TEXTS[reader.language];
   const link = (path: string, text: string) => `<li><a href="${escapeHtml(publicUrl + path)}">${escapeHtml(text)}</a></li>`;

@@ -25,7 +25,7 @@ import sk from './texts/sk.json' with { type: 'json' };
 import sl from './texts/sl.json' with { type: 'json' };
 import sv from './texts/sv.json' with { type: 'json' };
 
-/** Texts of the pages in one language. Placeholders stand in braces, with the same names in all languages. A language that lacks a text does not compile. */
+/** Texts of the pages in one language. Placeholders are in braces and have the same names in all languages. A missing text does not compile. */
 export type Texts = Readonly<Record<keyof typeof en, string>>;
 
 /** The official languages of the European Union (Regulation No 1 of 1958, article 1), by their codes of ISO 639-1. */
@@ -59,18 +59,18 @@ export type Language = keyof typeof TEXTS;
 
 const LANGUAGES = Object.keys(TEXTS) as readonly Language[];
 
-/** In what language a page of this service is asked for, by its address: for forms and links between pages. */
+/** Query parameter with the language of a page, for forms and links between pages. */
 export const LANGUAGE_PARAMETER = 'lang';
 const MAX_ADDRESS = 8_192;
 const TAG = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}$/;
 
-type Asking = {
+type LanguageRequest = {
   readonly url?: string | undefined;
   readonly headers: { readonly 'accept-language'?: string | undefined };
 };
 
-/** Languages that a reader wants a page in, best first: what the address says comes before what the browser says. */
-export function languagesAsked({ url = '', headers }: Asking): readonly string[] {
+/** Languages that the reader prefers, best first: the one in the address, then those of the browser. */
+export function preferredLanguages({ url = '', headers }: LanguageRequest): readonly string[] {
   const chosen =
     url.length > MAX_ADDRESS || !url.includes(LANGUAGE_PARAMETER)
       ? undefined
@@ -79,14 +79,14 @@ export function languagesAsked({ url = '', headers }: Asking): readonly string[]
   return typeof chosen === 'string' && TAG.test(chosen) ? [chosen, ...ranges] : ranges;
 }
 
-/** @param otherwise languages of the tenant, for readers who want none of ours; English where it has none of ours either. */
-export function chooseLanguage(asked: readonly string[], otherwise: readonly string[] = []): Language {
-  return (pickLocale(LANGUAGES, asked) ?? pickLocale(LANGUAGES, otherwise) ?? 'en') as Language;
+/** @param fallback languages of the tenant, for readers without a supported language; English if none of these is supported either. */
+export function chooseLanguage(preferred: readonly string[], fallback: readonly string[] = []): Language {
+  return (pickLocale(LANGUAGES, preferred) ?? pickLocale(LANGUAGES, fallback) ?? 'en') as Language;
 }
 
 /**
- * The entry of a `display` to show (OpenID4VCI 1.0 section 12.2.4): in a language that is asked for, else the one without a
- * language, else the first one.
+ * The entry of a `display` to show (OpenID4VCI 1.0 section 12.2.4): one in a preferred language, otherwise the one without a language,
+ * otherwise the first one.
  */
 export function displayFor<T extends { readonly locale?: string | undefined }>(
   entries: readonly T[],

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Colours, readableColours } from '../../../domain/shared/contrast.ts';
 
-/** Every page: readable in the light and in the dark, on a telephone, and by keyboard. */
+/** Style of every page: readable in light and dark mode, on a phone, and by keyboard. */
 export const STYLE = `
 :root { color-scheme: light dark; --page: #fff; --ink: #1b1b1f; --line: #1d4ed8; --back: #1d4ed8; --fore: #fff; --focus: #b45309; }
 @media (prefers-color-scheme: dark) { :root { --page: #16181d; --ink: #e8eaf0; --line: #93b4ff; --focus: #fbbf24; } }
@@ -37,22 +37,22 @@ summary { cursor: pointer; padding: .5rem 0; }
 const sourceOf = (style: string) => `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
 const STYLE_SOURCE = sourceOf(STYLE);
 
-/** Rules for one page: colours of the tenant and of its cards, those of them in which a text can be read. */
-export function ownStyle(tenant: Parameters<typeof readableColours>[0], cards: readonly Parameters<typeof readableColours>[0][]): string {
+/** Rules for one page: colours of the tenant and of its cards, as far as text stays readable. */
+export function pageRules(tenant: Parameters<typeof readableColours>[0], cards: readonly Parameters<typeof readableColours>[0][]): string {
   const rule = (selector: string, colours: Colours | undefined, text: (colours: Colours) => string) =>
     colours === undefined ? [] : [`${selector} { ${text(colours)} }`];
-  const whole = rule(':root', readableColours(tenant), ({ background, text }) => `--back: ${background}; --fore: ${text};`);
-  const single = cards.flatMap((card, index) =>
+  const pageColours = rule(':root', readableColours(tenant), ({ background, text }) => `--back: ${background}; --fore: ${text};`);
+  const cardColours = cards.flatMap((card, index) =>
     rule(`.card-${index}`, readableColours(card), ({ background, text }) => `background: ${background}; color: ${text};`),
   );
-  return [...whole, ...single].join('\n');
+  return [...pageColours, ...cardColours].join('\n');
 }
 
 /**
- * Nothing runs, and nothing comes from elsewhere. The form may lead on to the wallet, whose address can have any scheme, so no
- * `form-action` stands here; the address was checked when the request was pushed.
+ * Allows no script and no external resource. The form may redirect to a wallet, whose address can have any scheme, so there is no
+ * `form-action`; the address was verified when the request was pushed.
  */
-export function policyFor(own: string): string {
-  const styles = own === '' ? STYLE_SOURCE : `${STYLE_SOURCE} ${sourceOf(own)}`;
+export function policyFor(rules: string): string {
+  const styles = rules === '' ? STYLE_SOURCE : `${STYLE_SOURCE} ${sourceOf(rules)}`;
   return `default-src 'none'; frame-ancestors 'none'; base-uri 'none'; img-src data:; style-src ${styles}`;
 }

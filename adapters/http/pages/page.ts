@@ -1,19 +1,19 @@
-import type { TenantLook } from '../../../domain/tenants/look.ts';
+import type { TenantBranding } from '../../../domain/tenants/branding.ts';
 import type { Reply } from '../route.ts';
 import { displayFor, type Language, TEXTS } from './languages.ts';
-import { escapeHtml, inlineImage, type Markup, named } from './markup.ts';
-import { ownStyle, policyFor, STYLE } from './page-style.ts';
+import { escapeHtml, inlineImage, type Markup, nameMarkup } from './markup.ts';
+import { pageRules, policyFor, STYLE } from './page-style.ts';
 
 export const PAGE_TYPE = 'text/html; charset=utf-8';
 
-/** A page that users see in a browser: no script, nothing from elsewhere, readable by every assistive device. */
+/** Page for users in a browser: no script, no external resource, accessible. */
 export type Page = { readonly text: string; readonly headers: Readonly<Record<string, string>> };
 
-/** Who reads: the language of the page, and what else the reader understands, best first. */
+/** Language of the page, and the other languages that the reader understands, best first. */
 export type Reader = { readonly language: Language; readonly languages: readonly string[] };
 
-/** A reader, and whose page it is, where that is known. */
-export type Person = Reader & { readonly look?: TenantLook };
+/** Reader with the branding of the tenant of the page, if that is known. */
+export type BrandedReader = Reader & { readonly branding?: TenantBranding };
 
 type CardColours = { readonly background_color?: string | undefined; readonly text_color?: string | undefined };
 
@@ -21,15 +21,15 @@ type Content = {
   readonly reader: Reader;
   readonly title: string;
   readonly main: Markup;
-  /** Whose page it is; none where no tenant is known. */
-  readonly look?: TenantLook | undefined;
-  /** Of the cards of the page, in their order. */
+  /** Branding of the page; none if no tenant is known. */
+  readonly branding?: TenantBranding | undefined;
+  /** Colours of the cards of the page, in their order. */
   readonly cards?: readonly (CardColours | undefined)[];
 };
 
-export function page({ reader, title, main, look, cards = [] }: Content): Page {
+export function page({ reader, title, main, branding: look, cards = [] }: Content): Page {
   const { language } = reader;
-  const own = ownStyle(
+  const rules = pageRules(
     { background: look?.backgroundColor, text: look?.textColor },
     cards.map((card) => ({ background: card?.background_color, text: card?.text_color })),
   );
@@ -40,7 +40,7 @@ export function page({ reader, title, main, look, cards = [] }: Content): Page {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>${escapeHtml(title)}</title>
-<style>${STYLE}</style>${own === '' ? '' : `\n<style>${own}</style>`}
+<style>${STYLE}</style>${rules === '' ? '' : `\n<style>${rules}</style>`}
 </head>
 <body>
 ${look === undefined ? '' : brand(look, reader)}<main>
@@ -49,12 +49,12 @@ ${main}
 ${look === undefined ? '' : footer(look, reader)}</body>
 </html>
 `;
-  return { text, headers: headersFor(own, language) };
+  return { text, headers: headersFor(rules, language) };
 }
 
-function headersFor(own: string, language: Language): Readonly<Record<string, string>> {
+function headersFor(rules: string, language: Language): Readonly<Record<string, string>> {
   return {
-    'Content-Security-Policy': policyFor(own),
+    'Content-Security-Policy': policyFor(rules),
     'Content-Language': language,
     'Referrer-Policy': 'no-referrer',
     Vary: 'Accept, Accept-Language, Sec-Fetch-Mode, Sec-Fetch-Dest',
@@ -66,20 +66,19 @@ export function pageReply({ text, headers }: Page, more: Readonly<Record<string,
   return { status, text, contentType: PAGE_TYPE, headers: { ...headers, ...more } };
 }
 
-/** What the tenant is called in a language that the reader understands. */
-export function tenantName({ displays, name }: TenantLook, { language, languages }: Reader) {
+export function tenantName({ displays, name }: TenantBranding, { language, languages }: Reader) {
   return displayFor(displays, [...languages, language]) ?? { name };
 }
 
-function brand(look: TenantLook, reader: Reader): Markup {
-  const shown = tenantName(look, reader);
-  const logo = 'logo' in shown ? inlineImage(shown.logo?.uri) : '';
-  return `<header>\n<div class="brand">${logo}<span>${named(shown, reader.language)}</span></div>\n</header>\n`;
+function brand(branding: TenantBranding, reader: Reader): Markup {
+  const displayName = tenantName(branding, reader);
+  const logo = 'logo' in displayName ? inlineImage(displayName.logo?.uri) : '';
+  return `<header>\n<div class="brand">${logo}<span>${nameMarkup(displayName, reader.language)}</span></div>\n</header>\n`;
 }
 
 const LINKED = /^(?:https?:\/\/|mailto:|tel:)/i;
 
-function footer({ privacyUri, supportUri }: TenantLook, { language }: Reader): Markup {
+function footer({ privacyUri, supportUri }: TenantBranding, { language }: Reader): Markup {
   const link = (uri: string | undefined, text: string) =>
     uri === undefined || !LINKED.test(uri) ? [] : [`<a href="${escapeHtml(uri)}" rel="noreferrer">${escapeHtml(text)}</a>`];
   const texts = TEXTS[language];

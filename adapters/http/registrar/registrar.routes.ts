@@ -22,9 +22,9 @@ import {
 } from './registrar.view.ts';
 
 const common = { tag: 'Registrar', surface: 'admin', access: { anyOf: ['registrar:manage'] } } as const;
-/** All configurations rest on it. */
-const written = { ...common, access: { ...common.access, unrestricted: true } } as const;
-/** Anchors, or a registration certificate of which a presentation configuration takes as much. */
+/** All configurations depend on it. */
+const writeAccess = { ...common, access: { ...common.access, unrestricted: true } } as const;
+/** Size for anchors, or a registration certificate as large as a presentation configuration accepts. */
 const BODY_LIMIT = 512 * 1024;
 
 const CERTIFICATES = { obtainAccessCertificate: ObtainAccessCertificate, obtainRegistrationCertificate: ObtainRegistrationCertificate };
@@ -33,13 +33,13 @@ const configuration = resourceRoutes({
   ...common,
   kind: 'registrar-configuration',
   path: '/registrar/config',
-  writes: { access: written.access },
+  writes: { access: writeAccess.access },
   view: RegistrarConfigurationView,
   get: GetRegistrarConfiguration,
-  toView: async (shown, { caller }) => toRegistrarConfigurationView(shown, await caller.configured.tenant()),
+  toView: async (resource, { caller }) => toRegistrarConfigurationView(resource, await caller.tenant.tenant()),
 });
 
-/** The login at the registrar, and what is obtained there. */
+/** The login at the registrar, and the certificates obtained there. */
 export const registrarRoutes = families(
   configuration.get({
     operationId: 'getRegistrarConfiguration',
@@ -96,7 +96,7 @@ export const registrarRoutes = families(
   }),
   family(CERTIFICATES, ({ obtainAccessCertificate, obtainRegistrationCertificate }) => [
     route({
-      ...written,
+      ...writeAccess,
       method: 'post',
       path: '/registrar/access-certificate',
       operationId: 'orderAccessCertificate',

@@ -1,21 +1,21 @@
 import type { Request } from 'express';
-import type { Caller, RememberedCaller } from '../../../application/caller.ts';
-import type { AuthenticateClient, Turn } from '../../../application/clients/authenticate-client.ts';
+import type { CachedCaller, Caller } from '../../../application/caller.ts';
+import type { AuthenticateClient, AwaitTurn } from '../../../application/clients/authenticate-client.ts';
 import { isRestricted } from '../../../domain/clients/client.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { Access } from '../route.ts';
 
-/** @returns who calls; undefined where the route asks for no client. @throws Failure `unauthenticated`, `forbidden`. */
+/** @returns the caller; undefined for a route without client authentication. @throws Failure `unauthenticated`, `forbidden`. */
 export async function authenticate(
   access: Access,
   request: Request,
   authenticator: AuthenticateClient,
-  turn: Turn,
-): Promise<Caller | RememberedCaller | undefined> {
+  turn: AwaitTurn,
+): Promise<Caller | CachedCaller | undefined> {
   if (access === 'public' || access === 'wallet') return undefined;
   const token = tokenOf(access, request);
-  if ('remembered' in access) return authenticator.remembered(token, (caller) => assertAccess(access, caller), turn);
+  if ('remembered' in access) return authenticator.executeCached(token, (caller) => assertAccess(access, caller), turn);
   const caller = await authenticator.execute(token, turn);
   assertAccess(access, caller);
   return caller;
@@ -36,7 +36,7 @@ function assertAccess(access: Exclude<Access, string>, caller: Caller): void {
   }
 }
 
-/** RFC 6750 section 2.1; the query form only where the contract publishes it, and never logged. */
+/** Bearer token (RFC 6750 section 2.1); the query form only where the contract publishes it, and never logged. */
 function tokenOf(access: Access, request: Request): string | undefined {
   const [scheme, token] = (request.headers.authorization ?? '').split(' ', 2);
   if (scheme?.toLowerCase() === 'bearer' && token !== undefined && token !== '') return token;
@@ -44,7 +44,7 @@ function tokenOf(access: Access, request: Request): string | undefined {
   return typeof inQuery === 'string' && inQuery !== '' ? inQuery : undefined;
 }
 
-/** Of which a caller needs one. */
+/** Roles of which a caller needs one. */
 export function rolesOf(access: Access): readonly Role[] {
   if (typeof access === 'string') return [];
   if ('anyOf' in access) return access.anyOf;

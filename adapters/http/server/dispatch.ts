@@ -1,39 +1,39 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
-/** What answers one method at addresses of one form, in the order in which it has its say. */
-export type Answering = {
-  /** In lower case, as routes name it. */
+/** Handlers for one method at addresses of one pattern, in the order of their precedence. */
+export type Endpoint = {
+  /** Lower case, as in routes. */
   readonly method: string;
-  /** Segments with a colon in front stand for one of any name. */
+  /** Segments that begin with a colon match any name. */
   readonly path: string;
   readonly handlers: readonly RequestHandler[];
 };
 
-type Node = { readonly fixed: Map<string, Node>; any: Node | undefined; readonly here: Placed[] };
-type Placed = { readonly place: number; readonly names: readonly string[]; readonly of: Answering };
+type Node = { readonly fixed: Map<string, Node>; any: Node | undefined; readonly endpoints: RankedEndpoint[] };
+type RankedEndpoint = { readonly rank: number; readonly names: readonly string[]; readonly endpoint: Endpoint };
 
-const emptyNode = (): Node => ({ fixed: new Map(), any: undefined, here: [] });
+const emptyNode = (): Node => ({ fixed: new Map(), any: undefined, endpoints: [] });
 
-/** Runs the handlers of what was found. `next` is told when all of them passed the request on, or of an error. */
+/** Runs the handlers of the matching endpoints. `next` is called when all of them passed the request on, or with an error. */
 export type Run = (request: Request, response: Response, next: NextFunction) => void;
 
 /**
- * Finds what answers an address by its segments. Express would try the pattern of each route in turn, which takes longer than
- * many an answer; its handlers are run as it would run them: `next('route')` goes on to the next that fits.
+ * Finds the endpoint of an address by its segments. Express would try the pattern of each route in turn, which takes longer than many a
+ * response; the handlers are run like express does: `next('route')` continues with the next matching endpoint.
  */
-export function dispatcher(all: readonly Answering[]): (request: Request) => Run | undefined {
+export function dispatcher(endpoints: readonly Endpoint[]): (request: Request) => Run | undefined {
   const root = emptyNode();
-  all.forEach((of, place) => {
+  endpoints.forEach((of, place) => {
     const segments = of.path.split('/').slice(1);
     const names = segments.filter((segment) => segment.startsWith(':')).map((segment) => segment.slice(1));
-    nodeOf(root, segments).here.push({ place, names, of });
+    nodeOf(root, segments).endpoints.push({ rank: place, names, endpoint: of });
   });
   return ({ path, method }) => {
-    // What the address is made of may be missing where it cannot be read.
+    // The path may be missing if the address cannot be parsed.
     const segments = (path ?? '').split('/').slice(1);
-    const found = matching(root, segments, methodsOf(method));
-    if (found.length === 0) return undefined;
-    return (request, response, next) => tryRoutes(found, 0, request, response, next);
+    const matches = findMatches(root, segments, methodsOf(method));
+    if (matches.length === 0) return undefined;
+    return (request, response, next) => tryRoutes(matches, 0, request, response, next);
   };
 }
 
@@ -46,48 +46,48 @@ function nodeOf(root: Node, segments: readonly string[]): Node {
       node = node.any;
       continue;
     }
-    const below = node.fixed.get(segment) ?? emptyNode();
-    node.fixed.set(segment, below);
-    node = below;
+    const child = node.fixed.get(segment) ?? emptyNode();
+    node.fixed.set(segment, child);
+    node = child;
   }
   return node;
 }
 
-/** HEAD is answered like GET where a route allows it. */
+/** HEAD is answered like GET if the route allows it. */
 function methodsOf(method: string): readonly string[] {
   return method === 'HEAD' ? ['get', 'head'] : [method.toLowerCase()];
 }
 
-type Found = { readonly placed: Placed; readonly values: readonly string[] };
+type Match = { readonly placed: RankedEndpoint; readonly values: readonly string[] };
 
-/** In the order of the routes. */
-function matching(root: Node, segments: readonly string[], methods: readonly string[]): readonly Found[] {
-  const found: Found[] = [];
-  const visit = (node: Node, at: number, values: readonly string[]): void => {
-    const segment = segments[at];
+/** Returns the matches in the order of the routes. */
+function findMatches(root: Node, segments: readonly string[], methods: readonly string[]): readonly Match[] {
+  const matches: Match[] = [];
+  const visit = (node: Node, depth: number, values: readonly string[]): void => {
+    const segment = segments[depth];
     if (segment === undefined) {
-      for (const placed of node.here) if (methods.includes(placed.of.method)) found.push({ placed, values });
+      for (const endpoint of node.endpoints) if (methods.includes(endpoint.endpoint.method)) matches.push({ placed: endpoint, values });
       return;
     }
     const fixed = node.fixed.get(segment);
-    if (fixed !== undefined) visit(fixed, at + 1, values);
-    if (node.any !== undefined && segment !== '') visit(node.any, at + 1, [...values, segment]);
+    if (fixed !== undefined) visit(fixed, depth + 1, values);
+    if (node.any !== undefined && segment !== '') visit(node.any, depth + 1, [...values, segment]);
   };
   visit(root, 0, []);
-  return found.length < 2 ? found : found.sort((one, other) => one.placed.place - other.placed.place);
+  return matches.length < 2 ? matches : matches.sort((a, b) => a.placed.rank - b.placed.rank);
 }
 
-function tryRoutes(found: readonly Found[], index: number, request: Request, response: Response, next: NextFunction): void {
-  const match = found[index];
+function tryRoutes(matches: readonly Match[], index: number, request: Request, response: Response, next: NextFunction): void {
+  const match = matches[index];
   if (match === undefined) {
     next();
     return;
   }
-  const { names, of } = match.placed;
+  const { names, endpoint: of } = match.placed;
   const params: Record<string, string> = Object.create(null);
   try {
-    names.forEach((name, place) => {
-      params[name] = decodeURIComponent(match.values[place] ?? '');
+    names.forEach((name, position) => {
+      params[name] = decodeURIComponent(match.values[position] ?? '');
     });
   } catch (error) {
     next(error);
@@ -95,7 +95,7 @@ function tryRoutes(found: readonly Found[], index: number, request: Request, res
   }
   request.params = params;
   runHandlers(of.handlers, 0, request, response, (signal) =>
-    signal === 'route' ? tryRoutes(found, index + 1, request, response, next) : next(signal),
+    signal === 'route' ? tryRoutes(matches, index + 1, request, response, next) : next(signal),
   );
 }
 

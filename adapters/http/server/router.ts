@@ -1,7 +1,7 @@
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import type { Log, LogContext } from '../../../application/ports/log.ts';
 import type { Metrics } from '../../../application/ports/metrics.ts';
-import { madeOnce } from '../../../application/tenant-cache/made-once.ts';
+import { getOrCreate } from '../../../application/tenant-cache/get-or-create.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { RESERVED_TENANT_IDS } from '../../../domain/tenants/tenant.ts';
 import { bodyReader } from '../input/read-body.ts';
@@ -11,27 +11,27 @@ import { PublishedTexts } from '../output/published-texts.ts';
 import { fail } from '../output/send.ts';
 import type { Route } from '../route.ts';
 import { audienceOf } from './browser-pages.ts';
-import { type Answering, dispatcher } from './dispatch.ts';
+import { dispatcher, type Endpoint } from './dispatch.ts';
 import { identify, type Ports, reportUnreadBody, type Server, serve } from './serve.ts';
 
 export type HttpSettings = {
-  /** Proxies in front whose `X-Forwarded-For` is believed; false for none. */
+  /** Trusted proxies whose `X-Forwarded-For` is used; false for none. */
   readonly trustProxy: boolean | number | string;
   readonly publicUrl: string;
   readonly rateLimits: RateLimitSettings;
-  /** Bytes of request bodies that are held at once. */
+  /** Limit of the bytes of request bodies in memory. */
   readonly bodyMemory: number;
 };
 
 export type Router = {
   readonly app: Express;
-  /** @returns what answers a request whose address and method are those of a route, without the stack of `app`. */
+  /** @returns a handler for a request whose address and method match a route, bypassing the stack of `app`. */
   readonly find: (request: Request) => ((request: Request, response: Response) => void) | undefined;
-  /** Answers a request whose address express cannot take apart: no route and no middleware has seen it. */
-  readonly refuse: (request: Request, response: Response) => void;
+  /** Rejects a request whose address express cannot parse: no route and no middleware has seen it. */
+  readonly reject: (request: Request, response: Response) => void;
 };
 
-/** Builds the express application from the route table. Routes stand in the order in which they are given. */
+/** Builds the express application from the route table, in the order of the routes. */
 export function buildRouter(routes: readonly Route[], ports: Ports, settings: HttpSettings): Router {
   const app = express();
   app.disable('x-powered-by');
@@ -50,18 +50,21 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
   const budget = new BodyBudget(settings.bodyMemory);
   const prefix = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
   const fixed = fixedAddresses(routes, prefix);
-  const named: RequestHandler = (request, _response, next) => next(fixed.has(request.path) ? 'route' : undefined);
-  const answering: Answering[] = [];
+  const skipFixedAddress: RequestHandler = (request, _response, next) => next(fixed.has(request.path) ? 'route' : undefined);
+  const answering: Endpoint[] = [];
   for (const route of routes) {
     const paths = prefix === '' ? [route.path] : [route.path, publicPath(route.path, prefix)];
-    const at = (method: string, ...handlers: readonly RequestHandler[]) =>
+    const addEndpoint = (method: string, ...handlers: readonly RequestHandler[]) =>
       answering.push(...paths.map((path) => ({ method, path, handlers })));
-    const ofTenants = [...(route.path.includes(':') ? [named] : []), ...(route.path.startsWith('/:tenant') ? [tenantsOnly] : [])];
+    const tenantChecks = [
+      ...(route.path.includes(':') ? [skipFixedAddress] : []),
+      ...(route.path.startsWith('/:tenant') ? [tenantsOnly] : []),
+    ];
     const isOpen = isForAnyOrigin(route);
-    if (isOpen) at('options', ...ofTenants, ...preflight(routes.filter(({ path }) => path === route.path)));
-    at(
+    if (isOpen) addEndpoint('options', ...tenantChecks, ...preflight(routes.filter(({ path }) => path === route.path)));
+    addEndpoint(
       route.method,
-      ...ofTenants,
+      ...tenantChecks,
       ...(servesHead(route) ? [] : [notHead]),
       ...(isOpen ? [allowOrigin] : []),
       ...addressLimit(route, server),
@@ -76,19 +79,19 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
     if (answer === undefined) next();
     else answer(request, response, next);
   });
-  const refuse = (request: Request, response: Response): void => {
-    const there = routesAt(routes, request.path, prefix);
-    fail(response, unserved(there), audienceOf(errorForm(there), request), ports.log);
+  const reject = (request: Request, response: Response): void => {
+    const matchingRoutes = routesAt(routes, request.path, prefix);
+    fail(response, noRouteError(matchingRoutes), audienceOf(errorForm(matchingRoutes), request), ports.log);
   };
-  app.use(refuse);
-  // Only body readers get here: express hands their errors to the handler with four parameters.
+  app.use(reject);
+  // Only body readers reach this handler: express passes errors to handlers with four parameters.
   const failed = (error: unknown, request: Request, response: Response, _next?: unknown): void => {
     fail(response, bodyFailure(error), audienceOf(errorForm(routesAt(routes, request.path, prefix)), request), ports.log);
   };
   app.use((error: unknown, request: Request, response: Response, next: unknown) => failed(error, request, response, next));
   return {
     app,
-    refuse(request, response) {
+    reject(request, response) {
       startRequest(request, response, ports, isHttps);
       const unreadable = new Failure('invalid_input', 'the address of the request cannot be read');
       fail(response, unreadable, audienceOf(errorForm([]), request), ports.log);
@@ -99,19 +102,19 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
         answer &&
         ((_request, response) => {
           startRequest(request, response, ports, isHttps);
-          answer(request, response, (error) => (error === undefined ? refuse(request, response) : failed(error, request, response)));
+          answer(request, response, (error) => (error === undefined ? reject(request, response) : failed(error, request, response)));
         })
       );
     },
   };
 }
 
-/** `/oauth2/token` is not the token endpoint of a tenant called oauth2: the service's own names are no tenants. */
+/** `/oauth2/token` is not the token endpoint of a tenant `oauth2`: path names of the service are no tenant ids. */
 function tenantsOnly(request: Request, _response: Response, next: NextFunction): void {
   next(RESERVED_TENANT_IDS.has(String(request.params['tenant'])) ? 'route' : undefined);
 }
 
-/** Express answers HEAD like GET, but some of our GETs do something: a secret is shown once, an offer is fetched. */
+/** Express answers HEAD like GET, but some GETs have effects: a secret is shown once, an offer is fetched. */
 function servesHead({ surface, path }: Route): boolean {
   return surface === 'document' || path === '/' || /^\/health(\/|$)/.test(path);
 }
@@ -120,7 +123,7 @@ function notHead(request: Request, _response: Response, next: NextFunction): voi
   next(request.method === 'HEAD' ? 'route' : undefined);
 }
 
-/** Nothing is held of a caller's body before its token is known. */
+/** The body of a caller is not buffered before the token is verified. */
 function readers(route: Route, budget: BodyBudget) {
   const reader = bodyReader(route);
   if (reader === undefined) return [];
@@ -143,7 +146,7 @@ function addressLimit(route: Route, { rateLimits, log }: Server) {
   const { rateLimit } = route;
   if (rateLimit?.perAddress !== true) return [];
   return [
-    rateLimits.ofAddress(rateLimit.group, (response, error) => {
+    rateLimits.limitAddress(rateLimit.group, (response, error) => {
       fail(response, error, audienceOf(route, response.req), log);
     }),
   ];
@@ -158,19 +161,19 @@ function bodyFailure(error: unknown): unknown {
   return error instanceof URIError || status === 400 ? new Failure('not_found', 'unknown address') : error;
 }
 
-/** RFC 9110 section 15.5.6: a known address with another method is 405 and names the methods. */
-function unserved(there: readonly Route[]): Failure {
-  const allow = [...new Set(there.map((route) => route.method.toUpperCase()))];
+/** A known address with another method is a 405 that lists the methods (RFC 9110 section 15.5.6). */
+function noRouteError(matchingRoutes: readonly Route[]): Failure {
+  const allow = [...new Set(matchingRoutes.map((route) => route.method.toUpperCase()))];
   if (allow.length === 0) return new Failure('not_found', 'unknown address');
   return new Failure('method_not_allowed', { message: `use ${allow.join(' or ')}`, allow });
 }
 
-function errorForm(there: readonly Route[]): Pick<Route, 'surface'> {
-  // Errors of an address without a route are those of the administrative interface, and a page for a person.
-  return { surface: there[0]?.surface ?? 'document' };
+function errorForm(matchingRoutes: readonly Route[]): Pick<Route, 'surface'> {
+  // Errors of an address without a route have the format of the administrative interface, or are a page for a person.
+  return { surface: matchingRoutes[0]?.surface ?? 'document' };
 }
 
-/** The routes of an address, whatever their methods. */
+/** Finds the routes of an address, for any method. */
 function routesAt(routes: readonly Route[], path: string, prefix: string): readonly Route[] {
   const inside = insidePath(path, prefix);
   const isTenants = !RESERVED_TENANT_IDS.has(inside.split('/', 2)[1] ?? '');
@@ -179,7 +182,7 @@ function routesAt(routes: readonly Route[], path: string, prefix: string): reado
   return routes.filter((route) => (isTenants || !route.path.startsWith('/:tenant')) && patternOf(route.path).test(inside));
 }
 
-/** Addresses that are no names of things, and their form behind a path. */
+/** Addresses without parameters, also behind the path of the public address. */
 function fixedAddresses(routes: readonly Route[], prefix: string): ReadonlySet<string> {
   const paths = routes.map(({ path }) => path).filter((path) => !path.includes(':'));
   return new Set(prefix === '' ? paths : [...paths, ...paths.map((path) => publicPath(path, prefix))]);
@@ -187,34 +190,34 @@ function fixedAddresses(routes: readonly Route[], prefix: string): ReadonlySet<s
 
 const WELL_KNOWN = /^(\/\.well-known\/[^/]+)(\/.*)$/;
 
-/** RFC 8414 section 3.1: the path of an identifier stands after the well-known name, every other one before all. */
+/** The path of an identifier follows the well-known name (RFC 8414 section 3.1); for all other addresses it comes first. */
 function publicPath(path: string, prefix: string): string {
-  const [, name = '', rest = path] = WELL_KNOWN.exec(path) ?? [];
-  return name + prefix + rest;
+  const [, name = '', suffix = path] = WELL_KNOWN.exec(path) ?? [];
+  return name + prefix + suffix;
 }
 
 /** Undoes `publicPath`. */
 function insidePath(path: string, prefix: string): string {
-  const [, name = '', rest = path] = WELL_KNOWN.exec(path) ?? [];
-  return rest.startsWith(`${prefix}/`) ? name + rest.slice(prefix.length) : path;
+  const [, name = '', suffix = path] = WELL_KNOWN.exec(path) ?? [];
+  return suffix.startsWith(`${prefix}/`) ? name + suffix.slice(prefix.length) : path;
 }
 
 const patterns = new Map<string, RegExp>();
 
 function patternOf(path: string): RegExp {
   const source = () => path.replaceAll('.', '\\.').replaceAll(/:[A-Za-z]+/g, '[^/]+');
-  return madeOnce(patterns, path, () => new RegExp(`^${source()}$`));
+  return getOrCreate(patterns, path, () => new RegExp(`^${source()}$`));
 }
 
-/** What wallets send beside their body (RFC 9449, attestation-based client authentication). */
-const SENT = 'Authorization, Content-Type, DPoP, OAuth-Client-Attestation, OAuth-Client-Attestation-PoP';
-/** What they read of an answer beside its body. */
-const SHOWN = 'DPoP-Nonce, OAuth-Client-Attestation-Challenge, Retry-After, WWW-Authenticate, X-Request-Id';
+/** Headers that wallets send (RFC 9449, attestation-based client authentication). */
+const REQUEST_HEADERS = 'Authorization, Content-Type, DPoP, OAuth-Client-Attestation, OAuth-Client-Attestation-PoP';
+/** Response headers that wallets read. */
+const RESPONSE_HEADERS = 'DPoP-Nonce, OAuth-Client-Attestation-Challenge, Retry-After, WWW-Authenticate, X-Request-Id';
 
 /**
- * Whether scripts of pages of any origin may call a route (Fetch standard section 3.2, CORS protocol): what wallets call,
- * since wallets may be pages, and what is published. Nothing of that rests on cookies, so no browser lends a page what it
- * has not got itself. Never what administrators call, nor the pages that a person is sent to.
+ * Returns true if scripts of any origin may call a route (Fetch standard section 3.2, CORS protocol): routes for wallets, since wallets may
+ * be web pages, and public documents. None of them relies on cookies, so a browser gives a page no access that it would not have anyway.
+ * Routes for administrators and pages for persons are excluded.
  */
 function isForAnyOrigin({ surface, path }: Route): boolean {
   return surface !== 'admin' && surface !== 'page' && !path.startsWith('/oauth2/');
@@ -222,16 +225,16 @@ function isForAnyOrigin({ surface, path }: Route): boolean {
 
 function allowOrigin(_request: Request, response: Response, next: NextFunction): void {
   response.setHeader('Access-Control-Allow-Origin', '*');
-  response.setHeader('Access-Control-Expose-Headers', SHOWN);
+  response.setHeader('Access-Control-Expose-Headers', RESPONSE_HEADERS);
   next();
 }
 
-/** Answers what a browser asks before a script may send more than a plain form to these routes of one address. */
+/** Answers the preflight request of a browser before a script sends more than a plain form to the routes of an address. */
 function preflight(routes: readonly Route[]): readonly RequestHandler[] {
   const methods = [...new Set(routes.map(({ method }) => method.toUpperCase()))].join(', ');
   const answer: RequestHandler = (_request, response) => {
     response.setHeader('Access-Control-Allow-Methods', methods);
-    response.setHeader('Access-Control-Allow-Headers', SENT);
+    response.setHeader('Access-Control-Allow-Headers', REQUEST_HEADERS);
     response.setHeader('Access-Control-Max-Age', '600');
     response.statusCode = 204;
     response.end();
@@ -239,7 +242,7 @@ function preflight(routes: readonly Route[]): readonly RequestHandler[] {
   return [allowOrigin, answer];
 }
 
-/** Sent with every answer; five static fields. */
+/** Static headers of every response. */
 const SECURITY_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
@@ -248,38 +251,38 @@ const SECURITY_HEADERS = {
   'Cross-Origin-Resource-Policy': 'cross-origin',
 } as const;
 
-/** Ids that callers give their requests; anything else is passed over. */
+/** Valid request ids of callers; other values are ignored. */
 const CALLER_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-type Watching = { readonly log: Log; readonly metrics?: Metrics | undefined };
+type Observers = { readonly log: Log; readonly metrics?: Metrics | undefined };
 
 let requestCount = 0;
 const processPrefix = Date.now().toString(36) + process.pid.toString(36);
 
 /**
- * Gives a request its id and its line in the log. The id is ours: one that callers choose could stand for two requests in
- * the log and in the audit log. Theirs is kept beside it.
+ * Gives a request its id and its log line. The id is generated: an id chosen by callers could stand for two requests in the log and in the
+ * audit log. The caller's id is logged beside it.
  */
-function startRequest(request: Request, response: Response, { log, metrics }: Watching, https: boolean): void {
+function startRequest(request: Request, response: Response, { log, metrics }: Observers, https: boolean): void {
   const requestId = `${processPrefix}-${(++requestCount).toString(36)}`;
   response.setHeader('X-Request-Id', requestId);
-  const given = request.headers['x-request-id'];
-  const callerRequestId = typeof given === 'string' && CALLER_ID.test(given) ? given : undefined;
+  const callerId = request.headers['x-request-id'];
+  const callerRequestId = typeof callerId === 'string' && CALLER_ID.test(callerId) ? callerId : undefined;
   if (callerRequestId !== undefined) response.setHeader('X-Caller-Request-Id', callerRequestId);
   for (const name in SECURITY_HEADERS) response.setHeader(name, SECURITY_HEADERS[name as keyof typeof SECURITY_HEADERS]);
   if (https) response.setHeader('Strict-Transport-Security', 'max-age=31536000');
-  const about: LogContext = { requestId };
-  response.locals['about'] = about;
+  const context: LogContext = { requestId };
+  response.locals['about'] = context;
   const started = performance.now();
   response.once('finish', () => {
-    // The route's pattern, never the address: addresses carry tokens and codes.
+    // The log names the pattern of the route, never the address, which may contain tokens and codes.
     const milliseconds = performance.now() - started;
     const { method } = request;
     const route = (response.locals['route'] as string | undefined) ?? 'none';
     const status = response.statusCode;
     metrics?.request({ method, route, status, seconds: milliseconds / 1000 });
     log.info('request', {
-      ...about,
+      ...context,
       ...(callerRequestId !== undefined && { callerRequestId }),
       method,
       route,

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import type { NextFunction, Request, Response } from 'express';
-import type { Caller, RememberedCaller } from '../../../application/caller.ts';
+import type { CachedCaller, Caller } from '../../../application/caller.ts';
 import type { AuthenticateClient } from '../../../application/clients/authenticate-client.ts';
 import type { Log, LogContext } from '../../../application/ports/log.ts';
 import type { Metrics } from '../../../application/ports/metrics.ts';
@@ -12,47 +12,47 @@ import { nameOf } from '../../../domain/audit/audit-entry.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { preconditionOf, withTag } from '../input/edits.ts';
 import { inWrittenNames, readInput } from '../input/read-input.ts';
-import { assertKept } from '../input/read-only-members.ts';
+import { assertReadOnlyUnchanged } from '../input/read-only-properties.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { RateLimits } from '../limits/rate-limits.ts';
 import { isPublished, type PublishedTexts } from '../output/published-texts.ts';
 import { aboutOf, fail, requestIdOf, send } from '../output/send.ts';
-import { languagesAsked } from '../pages/languages.ts';
+import { preferredLanguages } from '../pages/languages.ts';
 import { hasBrowserPages, type RawRequest, type Reply, type Route } from '../route.ts';
 import { authenticate } from './authenticate.ts';
-import { type Answer, audienceOf, audienceWithLook, withBrowserPages } from './browser-pages.ts';
+import { type Answer, audienceOf, brandedAudienceOf, withBrowserPages } from './browser-pages.ts';
 
 export type Ports = {
   readonly authenticateClient: AuthenticateClient;
   readonly editTags: EditTags;
   readonly log: Log;
   readonly admission: Admission;
-  readonly tenants: Pick<TenantConfigurations, 'isMet' | 'latest'>;
-  /** Where nobody looks, none. */
+  readonly tenants: Pick<TenantConfigurations, 'isCached' | 'latest'>;
+  /** undefined if metrics or traces are switched off. */
   readonly metrics?: Metrics | undefined;
   readonly traces?: Traces | undefined;
 };
-/** What answers a request. */
+/** Everything that routes need to answer requests. */
 export type Server = Ports & { readonly rateLimits: RateLimits; readonly publishedTexts: PublishedTexts };
 
-/** Finds out who calls, before anything of the body is read. */
+/** Authenticates the caller before the body is read. */
 export function identify(route: Route, { authenticateClient, admission, log, traces }: Server) {
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
     response.locals['route'] = route.path;
-    const about = aboutOf(response);
-    about['route'] = route.path;
-    if (traces !== undefined) about['traceId'] = beginTrace(traces, route, request, response);
+    const context = aboutOf(response);
+    context['route'] = route.path;
+    if (traces !== undefined) context['traceId'] = beginTrace(traces, route, request, response);
     try {
-      const turn = (tenantId: string) => admission.enter(partyOfTenant(tenantId), response);
-      const caller = await log.within(about, () => traced(response, () => authenticate(route.access, request, authenticateClient, turn)));
+      const turn = (tenantId: string) => admission.enter(tenantQueueKey(tenantId), response);
+      const caller = await log.within(context, () => traced(response, () => authenticate(route.access, request, authenticateClient, turn)));
       response.locals['caller'] = caller;
-      Object.assign(about, whose(route, request, caller));
+      Object.assign(context, identityContext(route, request, caller));
     } catch (error) {
       admission.leave(response);
       fail(response, error, audienceOf(route, request), log);
       return;
     }
-    // A body may be long in coming.
+    // A body may take long to arrive.
     if (route.body !== undefined) admission.leave(response);
     next();
   };
@@ -72,8 +72,8 @@ function traced<T>({ locals }: Response, work: () => T): T {
   return trace === undefined ? work() : trace.within(work);
 }
 
-/** Whose request it is, for the log: ids that were told, or the tenant in the address. */
-function whose({ path }: Route, request: Request, caller: Caller | RememberedCaller | undefined): LogContext {
+/** Identity for the log: verified ids, or the tenant in the address. */
+function identityContext({ path }: Route, request: Request, caller: Caller | CachedCaller | undefined): LogContext {
   if (caller !== undefined) {
     const { tenantId, clientId, person } = caller;
     return { tenantId, clientId, ...(person !== undefined && { person }) };
@@ -84,12 +84,12 @@ function whose({ path }: Route, request: Request, caller: Caller | RememberedCal
 
 const MAX_TENANT_ID = 63;
 
-/** Answers the requests of a route that went through `identify`. */
+/** Answers the requests of a route that passed `identify`. */
 export function serve(route: Route, ports: Server): (request: Request, response: Response) => Promise<void> {
   const isCompressed = isPublished(route);
   const answerProgram: Answer = async (request, response) => {
-    const place = ports.admission.enter(partyOf(route, request, callerOf(response), ports.tenants), response);
-    if (place !== undefined) await place;
+    const admission = ports.admission.enter(queueKeyOf(route, request, callerOf(response), ports.tenants), response);
+    if (admission !== undefined) await admission;
     const reply = await ports.admission.within(response, () => traced(response, () => answer(route, request, response, ports)));
     return isCompressed ? await ports.publishedTexts.answer(reply, request) : reply;
   };
@@ -99,35 +99,35 @@ export function serve(route: Route, ports: Server): (request: Request, response:
       try {
         send(response, await answerRequest(request, response), route.surface);
       } catch (error) {
-        fail(response, error, await audienceWithLook(error, route, request, ports.tenants), ports.log);
+        fail(response, error, await brandedAudienceOf(error, route, request, ports.tenants), ports.log);
       } finally {
         ports.admission.leave(response);
       }
     });
 }
 
-function callerOf({ locals }: Response): Caller | RememberedCaller | undefined {
-  return locals['caller'] as Caller | RememberedCaller | undefined;
+function callerOf({ locals }: Response): Caller | CachedCaller | undefined {
+  return locals['caller'] as Caller | CachedCaller | undefined;
 }
 
 async function answer(route: Route, request: Request, response: Response, ports: Server): Promise<Reply> {
-  const known = callerOf(response);
+  const client = callerOf(response);
   assertConditions(route, request);
-  const { readOnly, written, ...read } = await readOrReport(route, request, response);
+  const { readOnly, originalBody, ...parsedInput } = await readOrReport(route, request, response);
   if (isLarge(request.body)) await setImmediate();
-  const asked = { ...read, request: new SentRequest(request, response) };
+  const parts = { ...parsedInput, request: new SentRequest(request, response) };
   const ifMatch = route.surface === 'admin' ? request.headers['if-match'] : undefined;
-  const precondition = preconditionOf(route, asked, ifMatch, ports.editTags);
-  const caller = known && { ...known, requestId: requestIdOf(response), ...(precondition !== undefined && { precondition }) };
-  const input = { ...asked, caller: caller as never };
+  const precondition = preconditionOf(route, parts, ifMatch, ports.editTags);
+  const caller = client && { ...client, requestId: requestIdOf(response), ...(precondition !== undefined && { precondition }) };
+  const input = { ...parts, caller: caller as never };
   const { rateLimit } = route;
-  if (rateLimit?.perClient === true && caller !== undefined) ports.rateLimits.take(rateLimit.group, `client ${nameOf(caller)}`);
-  const named = limitNamed(route, input, request.ip, ports.rateLimits);
-  await assertKept(route, readOnly, input);
-  const reply = await handled(route, input, written);
-  if (named !== undefined) ports.rateLimits.recognize(named, request.ip);
-  // What is shown of a resource may be large: others have their turn before it is looked at once more.
-  if ('shown' in reply && reply.shown !== undefined) await setImmediate();
+  if (rateLimit?.perClient === true && caller !== undefined) ports.rateLimits.consume(rateLimit.group, `client ${nameOf(caller)}`);
+  const limitedClient = limitClaimedClient(route, input, request.ip, ports.rateLimits);
+  await assertReadOnlyUnchanged(route, readOnly, input);
+  const reply = await handled(route, input, originalBody);
+  if (limitedClient !== undefined) ports.rateLimits.recordAuthenticated(limitedClient, request.ip);
+  // A large resource must not block the thread, so other requests run before it is hashed.
+  if ('storedResource' in reply && reply.storedResource !== undefined) await setImmediate();
   return withTag(route, reply, ports.editTags);
 }
 
@@ -140,33 +140,37 @@ async function readOrReport(route: Route, request: Request, response: Response) 
   }
 }
 
-/** Member names of a body are the sender's own words, so they are not passed on. */
+/** Property names of a body come from the sender, so they are not reported. */
 const UNREADABLE_JSON = 'the body is not a JSON object of the expected form';
 
 /** @param error as the caller gets it. */
 export async function reportUnreadBody({ onUnreadBody }: Route, { params }: Request, response: Response, error: unknown): Promise<void> {
   if (onUnreadBody === undefined || !(error instanceof Failure)) return;
-  const told = error.code === 'invalid_input' ? new Failure(error.code, UNREADABLE_JSON) : error;
-  await onUnreadBody(params as Record<string, string>, told, requestIdOf(response));
+  const reportedError = error.code === 'invalid_input' ? new Failure(error.code, UNREADABLE_JSON) : error;
+  await onUnreadBody(params as Record<string, string>, reportedError, requestIdOf(response));
 }
 
-/** Bytes of a body whose reading is a piece of work of its own: others have their turn before it is looked at. */
+/** Body size in bytes above which other requests run before the body is parsed. */
 const LARGE_BODY = 128 * 1024;
 
 function isLarge(body: unknown): boolean {
   return Buffer.isBuffer(body) && body.length > LARGE_BODY;
 }
 
-async function handled(route: Route, input: Parameters<Route['handle']>[0], written: Parameters<typeof inWrittenNames>[1]): Promise<Reply> {
+async function handled(
+  route: Route,
+  input: Parameters<Route['handle']>[0],
+  originalBody: Parameters<typeof inWrittenNames>[1],
+): Promise<Reply> {
   try {
     return await route.handle(input);
   } catch (error) {
-    throw inWrittenNames(error, written);
+    throw inWrittenNames(error, originalBody);
   }
 }
 
-/** @returns the client that the request names, which the answer proves. */
-function limitNamed(
+/** @returns the client that the request names and that the response authenticates. */
+function limitClaimedClient(
   { rateLimit }: Route,
   input: Parameters<Route['handle']>[0],
   ip: string | undefined,
@@ -174,54 +178,54 @@ function limitNamed(
 ): string | undefined {
   if (typeof rateLimit?.perClient !== 'function') return undefined;
   const clientId = rateLimit.perClient(input);
-  if (clientId !== undefined) rateLimits.takeNamed(rateLimit.group, clientId, ip);
+  if (clientId !== undefined) rateLimits.consumeUnauthenticated(rateLimit.group, clientId, ip);
   return clientId;
 }
 
-/** Who sends a condition relies on it (RFC 9110 section 13.1). */
+/** A client that sends a condition relies on it (RFC 9110 section 13.1), so unsupported ones are rejected. */
 function assertConditions({ surface, method }: Route, { headers }: Request): void {
   if (surface !== 'admin') return;
-  const unheard = ['If-Unmodified-Since', ...(method === 'get' ? [] : ['If-None-Match'])];
-  for (const name of unheard) {
+  const unsupported = ['If-Unmodified-Since', ...(method === 'get' ? [] : ['If-None-Match'])];
+  for (const name of unsupported) {
     if (headers[name.toLowerCase()] === undefined) continue;
     throw new Failure('invalid_input', `${name} is not supported here; If-Match with an ETag is`);
   }
 }
 
-/** What is asked whether the service lives, and how it is: under load most of all. */
+/** Health and metrics are most important under load. */
 const NEVER_WAIT = new Set(['health', 'metrics']);
 
 /**
- * Among whom places are shared: tenants, accounts that manage them, and all others together. An address may name any tenant,
- * so one that this process has not met yet has no share of its own: it would be one for each name that somebody makes up.
- * @returns undefined for what never waits.
+ * Key by which requests share slots: a tenant, all accounts that manage tenants, or all other callers. An address may name any tenant, so a
+ * tenant that this process has not seen yet has no share of its own: an attacker could make up names.
+ * @returns undefined for requests that never wait.
  */
-export function partyOf(
+export function queueKeyOf(
   { path }: Route,
   { params }: Request,
-  caller: Caller | RememberedCaller | undefined,
-  tenants: Pick<TenantConfigurations, 'isMet'>,
+  caller: Caller | CachedCaller | undefined,
+  tenants: Pick<TenantConfigurations, 'isCached'>,
 ): string | undefined {
-  if (caller !== undefined) return partyOfTenant(caller.tenantId);
+  if (caller !== undefined) return tenantQueueKey(caller.tenantId);
   if (NEVER_WAIT.has(path.split('/', 2)[1] ?? '')) return undefined;
   const { tenant } = params;
-  const isOfTenant = path.includes('/:tenant') && typeof tenant === 'string' && tenants.isMet(tenant);
-  return isOfTenant ? partyOfTenant(tenant) : STRANGERS;
+  const isOfTenant = path.includes('/:tenant') && typeof tenant === 'string' && tenants.isCached(tenant);
+  return isOfTenant ? tenantQueueKey(tenant) : ANONYMOUS_CALLERS;
 }
 
 /** @param tenantId null for accounts that manage tenants. */
-export function partyOfTenant(tenantId: string | null): string {
+export function tenantQueueKey(tenantId: string | null): string {
   return tenantId === null ? OPERATORS : `tenant ${tenantId}`;
 }
 
-const STRANGERS = 'strangers';
+const ANONYMOUS_CALLERS = 'strangers';
 const OPERATORS = 'operators';
 
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
 /**
- * A request as a route sees it. A class, since each object that is written down with accessors of its own gets a description of
- * its own in the engine, which holds what the accessors see (the request, its answer) until old objects are collected.
+ * Request as a route sees it. It is a class, because object literals with accessors get a hidden class each in the engine, which keeps the
+ * objects that the accessors capture (the request, its response) until old objects are collected.
  */
 class SentRequest implements RawRequest {
   readonly headers: IncomingHttpHeaders;
@@ -233,7 +237,7 @@ class SentRequest implements RawRequest {
   constructor(request: Request, response: Response) {
     this.headers = request.headers;
     this.requestId = requestIdOf(response);
-    this.bytes = Buffer.isBuffer(request.body) ? request.body : NOTHING;
+    this.bytes = Buffer.isBuffer(request.body) ? request.body : NO_BYTES;
     this.#request = request;
     this.#response = response;
   }
@@ -243,7 +247,7 @@ class SentRequest implements RawRequest {
   }
 
   get languages(): readonly string[] {
-    return languagesAsked(this.#request);
+    return preferredLanguages(this.#request);
   }
 
   get closed(): AbortSignal {

@@ -5,7 +5,7 @@ const { resolve } = createRequire(import.meta.url);
 
 const SCRIPT = 'text/javascript; charset=utf-8';
 
-/** A script of our own in a file of its own, since the page's policy allows no inline scripts. */
+/** The script is a file, because the policy of the page allows no inline scripts. */
 const START = `window.addEventListener('load', () => {
   const place = document.getElementById('swagger-ui');
   window.ui = SwaggerUIBundle({
@@ -18,7 +18,7 @@ const START = `window.addEventListener('load', () => {
 });
 `;
 
-/** The files of the page: those of Swagger UI, by their place in its package, and ours. */
+/** Files of the page: those of Swagger UI, by their path in its package, and the script. */
 export const DOCUMENTATION_FILES: Readonly<
   Record<string, { readonly contentType: string; readonly from?: string; readonly text?: string }>
 > = {
@@ -30,7 +30,7 @@ export const DOCUMENTATION_FILES: Readonly<
 
 const contents = new Map<string, Promise<Buffer>>();
 
-/** @returns undefined for a name that is no file of the page. Files are read once. */
+/** @returns undefined for an unknown file name. Files are read once. */
 export async function readDocumentationFile(
   name: string,
 ): Promise<{ readonly content: Buffer | string; readonly contentType: string } | undefined> {

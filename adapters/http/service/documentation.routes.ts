@@ -4,7 +4,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import { type Reply, type Route, route } from '../route.ts';
 import { DOCUMENTATION_FILES, documentationPage, readDocumentationFile } from './documentation-page.ts';
 
-/** Everything from this service; the style sheet carries its images as data. */
+/** Allows resources of this service only; the style sheet contains its images as data. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -12,8 +12,8 @@ const CACHED = { 'Cache-Control': 'public, max-age=3600' } as const;
 const common = { tag: 'Service', surface: 'document', access: 'public', method: 'get' } as const;
 
 /**
- * The description of the interface, for machines and for people.
- * @param document the OpenAPI document; asked for at the first request, when all routes are known.
+ * API description for programs and for persons.
+ * @param document the OpenAPI document; built at the first request, when all routes are known.
  */
 export function documentationRoutes(document: () => Promise<object>, { publicUrl }: Pick<ServiceSettings, 'publicUrl'>): readonly Route[] {
   const base = new URL(publicUrl).pathname.replace(/\/$/, '');

@@ -2,18 +2,16 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { type Route, route } from '../route.ts';
 
-/** The media type of the text format of Prometheus. */
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 type Metrics = {
-  /** Who reads metrics is no client of the service: it has this token and nothing else. */
+  /** Token of the metrics reader, which is not a client of the service. */
   readonly token: string;
   readonly read: () => Promise<string>;
 };
 
-/** The metrics at an address of the service; there is none without a token. */
 export function metricsRoutes({ token, read }: Metrics): readonly Route[] {
-  const wanted = hashOf(`Bearer ${token}`);
+  const expectedHash = hashOf(`Bearer ${token}`);
   return [
     route({
       tag: 'Service',
@@ -25,7 +23,7 @@ export function metricsRoutes({ token, read }: Metrics): readonly Route[] {
       summary: 'Metrics for Prometheus',
       responses: { 200: { description: 'Text format of Prometheus', contentType: CONTENT_TYPE } },
       async handle({ request }) {
-        if (!timingSafeEqual(hashOf(request.headers.authorization ?? ''), wanted))
+        if (!timingSafeEqual(hashOf(request.headers.authorization ?? ''), expectedHash))
           throw new Failure('unauthenticated', 'the token of METRICS_TOKEN is needed');
         return { status: 200, text: await read(), contentType: CONTENT_TYPE };
       },

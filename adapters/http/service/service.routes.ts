@@ -32,30 +32,30 @@ export const ServiceView = object({
   issuerUrlTemplate: z.string().describe('Credential Issuer Identifier of a tenant'),
 }).meta({ id: 'Service' });
 
-/** Prefix of the parts that are named by an operator. */
+/** Prefix of the parts whose names the operator chose. */
 const KEY_PROVIDER = 'key-provider/';
 
 /**
- * Joins the key providers into one part: their names tell strangers where the keys are.
- * @returns the part `key-providers` is up when all of them are.
+ * Joins the key providers into one part: their names would reveal to anonymous callers where the keys are.
+ * @returns probes whose part `key-providers` is up if all providers are.
  */
 function withoutProviderNames(probes: Health['probes']): Health['probes'] {
   const providers = probes.filter(({ name }) => name.startsWith(KEY_PROVIDER));
   if (providers.length === 0) return probes;
-  const others = probes.filter((probe) => !providers.includes(probe));
-  return [...others, { name: 'key-providers', up: providers.every(({ up }) => up) }];
+  const otherProbes = probes.filter((probe) => !providers.includes(probe));
+  return [...otherProbes, { name: 'key-providers', up: providers.every(({ up }) => up) }];
 }
 
-/** @param showsNames whether key providers are listed by name, which only operators may see. */
+/** @param showsNames lists key providers by name, which only operators may see. */
 export function toHealthView(
-  { healthy, degraded, probes: all }: Health,
+  { healthy, degraded, probes: allProbes }: Health,
   release: Release,
   { showsNames }: { readonly showsNames: boolean },
 ): z.infer<typeof HealthView> {
-  const probes = showsNames ? all : withoutProviderNames(all);
-  const pick = (wanted: readonly boolean[]) =>
+  const probes = showsNames ? allProbes : withoutProviderNames(allProbes);
+  const pick = (states: readonly boolean[]) =>
     Object.fromEntries(
-      probes.filter(({ up }) => wanted.includes(up)).map(({ name, up }) => [name, { status: up ? ('up' as const) : ('down' as const) }]),
+      probes.filter(({ up }) => states.includes(up)).map(({ name, up }) => [name, { status: up ? ('up' as const) : ('down' as const) }]),
     );
   return {
     ...release,
@@ -66,7 +66,10 @@ export function toHealthView(
   };
 }
 
-/** Whether a request comes from a client that manages tenants. A token that cannot be verified now is no error: the route is public. */
+/**
+ * Returns true if the request comes from a client that manages tenants. A token that cannot be verified is no error, because the route is
+ * public.
+ */
 async function isOperator(authenticateClient: AuthenticateClient, authorization: string | undefined): Promise<boolean> {
   const [, token] = /^bearer (\S+)$/i.exec(authorization ?? '') ?? [];
   if (token === undefined) return false;

@@ -25,7 +25,6 @@ export function toSettingView(setting: ListedSetting) {
   return viewOf(SettingView, setting);
 }
 
-/** What whoever runs the service started it with. */
 export const serviceSettingRoutes = family({ listSettings: ListSettings, settings: ServiceSettings }, ({ listSettings, settings }) => [
   route({
     tag: 'Service',

@@ -2,13 +2,13 @@ import type { z } from 'zod';
 import { isJsonObject, type Json, type JsonObject } from '../../../domain/shared/json.ts';
 import type { SessionView } from './session.view.ts';
 
-/** Stands for a value of a person: neither its length nor its type is told. */
+/** Replaces a personal value; neither its length nor its type is revealed. */
 export const MASK = '•••';
 
 type View = z.output<typeof SessionView>;
 
-/** Codes of failures whose message is in the words of a service and not of a wallet or a backend. */
-const OWN_WORDS: ReadonlySet<string> = new Set([
+/** Codes of failures whose message is written by the service and not by a wallet or a backend. */
+const SERVICE_MESSAGES: ReadonlySet<string> = new Set([
   'code_replayed',
   'refresh_token_replayed',
   'tx_code_attempts',
@@ -21,8 +21,8 @@ const OWN_WORDS: ReadonlySet<string> = new Set([
   'cancelled',
   'internal_error',
 ]);
-/** Of the body that made the session: names, numbers and addresses that are nobody's. All else is masked. */
-const PLAIN_OF_REQUEST: ReadonlySet<string> = new Set([
+/** Properties of the request body that contain no personal data. All others are masked. */
+const UNMASKED_REQUEST_PROPERTIES: ReadonlySet<string> = new Set([
   'response_type',
   'flow',
   'credentialConfigurationIds',
@@ -31,10 +31,10 @@ const PLAIN_OF_REQUEST: ReadonlySet<string> = new Set([
   'reference',
   'origin',
 ]);
-/** Of transaction data: what it is and which credential confirms it (OpenID4VP 1.0 section 8.4). */
-const PLAIN_OF_TRANSACTION: ReadonlySet<string> = new Set(['type', 'credential_ids', 'transaction_data_hashes_alg']);
+/** Properties of transaction data for its type and its credentials (OpenID4VP 1.0 section 8.4). */
+const UNMASKED_TRANSACTION_PROPERTIES: ReadonlySet<string> = new Set(['type', 'credential_ids', 'transaction_data_hashes_alg']);
 
-/** The same session with every value of a person replaced; names of claims stay. */
+/** Replaces every personal value of a session; names of claims stay. */
 export function maskSession(view: View): View {
   const { credentials, failure, report, deliveries, attempts, offer, requestObject } = view;
   const masked: Record<string, unknown> = {
@@ -48,13 +48,15 @@ export function maskSession(view: View): View {
     transaction_data: view.transaction_data?.map((data) => maskTransaction(data as Json)),
     auth_queries: view.auth_queries && maskLeaves(view.auth_queries as Json),
     externalSubject: view.externalSubject && MASK,
-    credentials: credentials?.map(({ values, authentication, ...rest }) => ({
-      ...rest,
+    credentials: credentials?.map(({ values, authentication, ...properties }) => ({
+      ...properties,
       ...(values !== undefined && { values: maskLeaves(values as Json) }),
       ...(authentication !== undefined && { authentication: maskLeaves(authentication) }),
     })),
-    notifications: view.notifications.map((told) => (told.eventDescription === undefined ? told : { ...told, eventDescription: MASK })),
-    failure: failure && (OWN_WORDS.has(failure.code) ? failure : { ...failure, message: MASK }),
+    notifications: view.notifications.map((notification) =>
+      notification.eventDescription === undefined ? notification : { ...notification, eventDescription: MASK },
+    ),
+    failure: failure && (SERVICE_MESSAGES.has(failure.code) ? failure : { ...failure, message: MASK }),
     report,
     deliveries,
     attempts,
@@ -62,14 +64,14 @@ export function maskSession(view: View): View {
   return Object.fromEntries(Object.entries(masked).filter(([, value]) => value !== undefined)) as View;
 }
 
-/** Names and the number of entries stay. */
+/** Names and the number of elements stay. */
 function maskLeaves(value: Json): Json {
   if (Array.isArray(value)) return value.map(maskLeaves);
   if (!isJsonObject(value)) return MASK;
   return mapMembers(value, (_name, inner) => maskLeaves(inner));
 }
 
-/** What the issuer tells a person of the transaction code is free text, and how long it is helps who guesses. */
+/** The description of a transaction code is free text, and its length would help an attacker. */
 function maskCode(offer: JsonObject): JsonObject {
   const { grants } = offer;
   if (!isJsonObject(grants)) return offer;
@@ -81,7 +83,7 @@ function maskCode(offer: JsonObject): JsonObject {
 
 function maskRequest(body: JsonObject): JsonObject {
   return mapMembers(body, (name, value) => {
-    if (PLAIN_OF_REQUEST.has(name)) return value;
+    if (UNMASKED_REQUEST_PROPERTIES.has(name)) return value;
     if (name === 'credentialClaims' && isJsonObject(value)) return mapMembers(value, (_id, source) => maskSource(source));
     if (name === 'transaction_data' && Array.isArray(value)) return value.map(maskTransaction);
     if (name === 'redirectUri' && typeof value === 'string') return originOf(value);
@@ -99,9 +101,9 @@ function maskSource(source: Json): Json {
 }
 
 function maskTransaction(data: Json): Json {
-  // What stands in a request object is encoded once more.
+  // Transaction data in a request object is encoded, so it cannot be masked by property.
   if (!isJsonObject(data)) return MASK;
-  return mapMembers(data, (name, value) => (PLAIN_OF_TRANSACTION.has(name) ? value : maskLeaves(value)));
+  return mapMembers(data, (name, value) => (UNMASKED_TRANSACTION_PROPERTIES.has(name) ? value : maskLeaves(value)));
 }
 
 /** A query names claims by their paths, and may ask for values of one person (OpenID4VP 1.0 section 6.3). */
@@ -111,7 +113,7 @@ function maskQueries(value: Json): Json {
   return mapMembers(value, (name, inner) => (name === 'values' && 'path' in value ? maskLeaves(inner) : maskQueries(inner)));
 }
 
-/** Its signature covers what is masked, so there is none. */
+/** The masked object has no signature, because it would be invalid. */
 function maskRequestObject(compact: string): string {
   const [header = '', payload = ''] = compact.split('.');
   const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as JsonObject;
@@ -126,7 +128,7 @@ function withPlainAddress<T extends { readonly url?: unknown }>(webhook: T): T {
   return typeof webhook.url === 'string' ? { ...webhook, url: originOf(webhook.url) } : webhook;
 }
 
-/** Of an address its origin: paths name customers and orders, too. */
+/** Keeps the origin of an address: paths may identify customers and orders. */
 function originOf(address: string): string {
   const origin = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(address)?.[0];
   return origin === undefined ? MASK : origin === address ? address : `${origin}/${MASK}`;

@@ -6,7 +6,7 @@ import { readerOf } from '../pages/reader.ts';
 import { family, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 
-/** `pageUrl` of an answer: what a backend says that has no page of its own for the QR code. */
+/** `pageUrl` of a response, for backends without a page of their own for the QR code. */
 export const PageUrl = z
   .string()
   .optional()
@@ -37,9 +37,9 @@ export const offerPageRoutes = family({ showOfferPage: ShowOfferPage }, ({ showO
       410: 'A page that says that it was used, has expired or was cancelled',
     },
     async handle({ params: { tenant, pageId }, request }) {
-      const shown = await showOfferPage.execute(tenant, pageId);
-      const answer = await offerPage(shown, readerOf(request, shown.look));
-      return pageReply(answer, {}, shown.standing === 'open' ? 200 : 410);
+      const offer = await showOfferPage.execute(tenant, pageId);
+      const answer = await offerPage(offer, readerOf(request, offer.look));
+      return pageReply(answer, {}, offer.status === 'open' ? 200 : 410);
     },
   }),
 ]);

@@ -13,7 +13,6 @@ const Issuer = object({
     .describe('Where the anchor stands on trust lists; absent for one that is configured'),
 }).meta({ id: 'PresentedIssuer', description: 'Who signed a credential' });
 
-/** What came of one credential query, for backends and in sessions. */
 export const Presented = object({
   id: z.string().describe('Id of the credential query'),
   values: z

@@ -1,5 +1,5 @@
 import { object, z } from 'zod';
-import { CountSessions, MOST_COUNTED, type Sample, SessionRatesQuery } from '../../../application/sessions/session-rates.ts';
+import { CountSessions, MAX_COUNTED, type Sample, SessionRatesQuery } from '../../../application/sessions/session-rates.ts';
 import { SESSION_ROLES } from '../../../application/sessions/visibility.ts';
 import { SESSION_STATUSES } from '../../../domain/sessions/session.ts';
 import { SESSION_FAILURE_CODES } from '../../../domain/shared/session-failure.ts';
@@ -16,7 +16,7 @@ const SampleView = object({
 const SessionRatesView = object({
   since: z.iso.datetime(),
   until: z.iso.datetime(),
-  counted: SampleView.describe(`Sessions that \`outcomes\` is about: those among the newest ${MOST_COUNTED} of the tenant`),
+  counted: SampleView.describe(`Sessions that \`outcomes\` is about: those among the newest ${MAX_COUNTED} of the tenant`),
   outcomes: z.array(object({ kind: z.enum(['issuance', 'verification']), status: z.enum(SESSION_STATUSES), count })),
   failed: SampleView.describe('Sessions that `failures` is about: the newest 1,000 that failed, at most'),
   failures: z

@@ -7,7 +7,7 @@ import { DeleteSession, GetSession, ListSessions, SessionListQuery } from '../..
 import { ShowSession } from '../../../application/sessions/show-session.ts';
 import { SESSION_ROLES } from '../../../application/sessions/visibility.ts';
 import { type StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
-import { SpendResponseCode } from '../../../application/verification/spend-response-code.ts';
+import { RedeemResponseCode } from '../../../application/verification/redeem-response-code.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { nextPage } from '../output/next-page.ts';
 import { family, type Route, reply, route, type StreamItem } from '../route.ts';
@@ -24,7 +24,7 @@ const params = z.object({
 });
 const common = { tag: 'Sessions', surface: 'admin', access: { anyOf: SESSION_ROLES } } as const;
 
-/** Whoever looks on needs no value of a person. */
+/** Auditors need no personal values. */
 const Values = z.literal('masked').optional().describe('With `masked` every value of a person is replaced; names of claims stay');
 
 const USE_CASES = {
@@ -33,14 +33,14 @@ const USE_CASES = {
   showSession: ShowSession,
   cancelSession: CancelSession,
   retryDelivery: RetryDelivery,
-  spendResponseCode: SpendResponseCode,
+  spendResponseCode: RedeemResponseCode,
   deleteSession: DeleteSession,
   watchSession: WatchSession,
   settings: ServiceSettings,
 };
 type UseCases = PortsOf<typeof USE_CASES>;
 
-/** Sessions, as far as the caller's roles and restrictions let it see them. */
+/** Sessions, as far as the roles and restrictions of the caller allow. */
 export const sessionRoutes = family(USE_CASES, (useCases) => [...readRoutes(useCases), ...changeRoutes(useCases), streamRoute(useCases)]);
 
 function readRoutes({ listSessions, getSession, showSession, spendResponseCode, settings }: UseCases): Route[] {
@@ -58,9 +58,9 @@ function readRoutes({ listSessions, getSession, showSession, spendResponseCode, 
       query: SessionListQuery.extend({ values: Values }),
       responses: { 200: z.array(SessionView) },
       async handle({ caller, query }) {
-        const tenant = await caller.configured.tenant();
+        const tenant = await caller.tenant.tenant();
         const { sessions, now, next } = await listSessions.execute(caller, query);
-        const views = sessions.map((session) => shown(toSessionView({ session, tenant, now }), query.values));
+        const views = sessions.map((session) => applyMask(toSessionView({ session, tenant, now }), query.values));
         return reply(200, views, nextPage(`${settings.publicUrl}/session`, query, next));
       },
     }),
@@ -87,8 +87,8 @@ function readRoutes({ listSessions, getSession, showSession, spendResponseCode, 
       responses: { 200: SessionView },
       async handle({ caller, params: { id }, query }) {
         const { response_code: code, values } = query;
-        const seen = await (code === undefined ? getSession.execute(caller, id) : spendResponseCode.execute(caller, id, code));
-        return reply(200, shown(toSessionView(seen), values));
+        const session = await (code === undefined ? getSession.execute(caller, id) : spendResponseCode.execute(caller, id, code));
+        return reply(200, applyMask(toSessionView(session), values));
       },
     }),
     route({
@@ -168,7 +168,7 @@ function changeRoutes({ cancelSession, retryDelivery, deleteSession }: UseCases)
   ];
 }
 
-function shown(view: z.output<typeof SessionView>, values: 'masked' | undefined) {
+function applyMask(view: z.output<typeof SessionView>, values: 'masked' | undefined) {
   return values === 'masked' ? maskSession(view) : view;
 }
 

@@ -1,6 +1,6 @@
 import { object, z } from 'zod';
 import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
-import { type AskedAuthorization, WALLET_AUTHENTICATIONS } from '../../../domain/oauth/asked-authorization.ts';
+import { type AuthorizationSummary, WALLET_AUTHENTICATIONS } from '../../../domain/oauth/authorization-summary.ts';
 import {
   type IssuanceRequest,
   RESPONSE_CODE_MISSING,
@@ -124,26 +124,26 @@ export const SessionView = object({
   externalSubject: z.string().optional().describe('`sub` of its access token'),
 }).meta({ id: 'Session', description: 'One offer or presentation request, from its creation to its end' });
 
-type Seen = {
+type SessionDetails = {
   readonly session: Session;
   readonly tenant: ReferredTenant;
   readonly now: Date;
-  readonly asked?: AskedAuthorization | undefined;
+  readonly authorization?: AuthorizationSummary | undefined;
 };
 
-/** What was stored has the form that the domain gave it. */
-type Shown = Pick<
+/** Stored results have the form that the domain gave them. */
+type StoredResults = Pick<
   z.output<typeof SessionView>,
   'notifications' | 'revokedWithWallet' | 'credentials' | 'report' | 'deliveries' | 'attempts' | 'redirectUri'
 >;
 
-/** @param seen what the list of sessions does not show may be absent. */
-export function toSessionView({ session, tenant, now, asked }: Seen) {
+/** @param details lists of sessions leave out the authorization. */
+export function toSessionView({ session, tenant, now, authorization }: SessionDetails) {
   const { request } = session;
-  const outcome = session.outcome as (Omit<SessionOutcome, keyof Shown> & Partial<Shown>) | null;
+  const outcome = session.outcome as (Omit<SessionOutcome, keyof StoredResults> & Partial<StoredResults>) | null;
   const status = statusAt(session, now);
   const failureByTime = status === 'failed' && session.status !== 'failed' ? RESPONSE_CODE_MISSING : undefined;
-  const ofRequest = request?.kind === 'verification' ? request.redirectUri : undefined;
+  const requestedRedirectUri = request?.kind === 'verification' ? request.redirectUri : undefined;
   return viewOf(SessionView, {
     ...session,
     ...outcome,
@@ -156,14 +156,14 @@ export function toSessionView({ session, tenant, now, asked }: Seen) {
     deliveries: outcome?.deliveries?.map(toDeliveryView),
     notifications: outcome?.notifications ?? [],
     failure: outcome?.failure ? listedFailure(outcome.failure) : failureByTime,
-    redirectUri: outcome?.redirectUri ?? ofRequest,
+    redirectUri: outcome?.redirectUri ?? requestedRedirectUri,
     externalIssuer: outcome?.external?.issuer,
     externalSubject: outcome?.external?.subject,
-    authorizedAt: asked?.authorizedAt,
-    tokenAt: asked?.tokenAt,
-    walletAuthentication: asked?.walletAuthentication,
-    authorization_code: asked?.code,
-    auth_queries: asked?.queries,
+    authorizedAt: authorization?.authorizedAt,
+    tokenAt: authorization?.tokenAt,
+    walletAuthentication: authorization?.walletAuthentication,
+    authorization_code: authorization?.code,
+    auth_queries: authorization?.queries,
   });
 }
 
@@ -211,7 +211,7 @@ function isoRequestOf(request: VerificationRequest) {
   return { deviceRequest, encryptionInfo };
 }
 
-/** Claims and webhooks are stored once, apart from the rest of the body. */
+/** Adds claims and webhooks, which are stored once and apart from the rest of the body. */
 export function wholeOfferRequest({ offerRequest, credentialClaims, notifyWebhook }: IssuanceRequest): JsonObject {
   const isStated = Object.keys(credentialClaims).length > 0;
   return {
@@ -221,7 +221,7 @@ export function wholeOfferRequest({ offerRequest, credentialClaims, notifyWebhoo
   };
 }
 
-/** The body of an offer or presentation request with the keys of its webhooks masked. */
+/** Body of an offer or presentation request with the keys of its webhooks masked. */
 export function maskOfferRequest(body: JsonObject): JsonObject {
   const masked: Record<string, Json> = { ...body };
   for (const name of ['webhook', 'notifyWebhook']) {

@@ -55,7 +55,7 @@ function toStatusListView(settings: ServiceSettings, tenantId: TenantId, list: S
 
 const params = object({ listId: z.string().max(128) });
 const common = { tag: 'Status lists', surface: 'admin', access: { anyOf: ['issuance:manage'] } } as const;
-/** Lists are shared by all configurations. */
+/** All configurations share the lists. */
 const writes = { access: { ...common.access, unrestricted: true } } as const;
 
 const list = resourceRoutes({
@@ -66,10 +66,10 @@ const list = resourceRoutes({
   writes,
   view: StatusListView,
   get: GetStatusList,
-  toView: (shown, { caller, settings }) => toStatusListView(settings, caller.tenantId, shown),
+  toView: (resource, { caller, settings }) => toStatusListView(settings, caller.tenantId, resource),
 });
 
-/** Status lists as their tenant administers them. Without any of this, issuing makes the lists that it needs. */
+/** Administration of status lists. It is optional: issuance creates the lists that it needs. */
 export const statusListAdministrationRoutes = families(
   list.list({ operationId: 'listStatusLists', summary: 'List the status lists', by: ListStatusLists }),
   list.get({ operationId: 'getStatusList', summary: 'Read a status list' }),

@@ -27,7 +27,7 @@ const CredentialStatusView = object({
   issuedAt: z.iso.datetime(),
 }).meta({ id: 'CredentialStatus', description: 'Where the status of one credential stands' });
 
-/** How an issuer changes the status of what it issued. */
+/** Changes of the status of issued credentials. */
 export const revocationRoutes = family(USE_CASES, ({ revokeSession, revokeBySubject, listSessionStatuses, settings }) => [
   route({
     method: 'post',

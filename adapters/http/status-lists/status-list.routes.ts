@@ -18,10 +18,10 @@ const USE_CASES = {
 const JWT_TYPE = 'application/statuslist+jwt';
 const JWT = { type: JWT_TYPE, names: [JWT_TYPE, 'application/jwt'] };
 const CWT = { type: STATUS_LIST_CWT_TYPE, names: [STATUS_LIST_CWT_TYPE, 'application/cwt'] };
-/** Token Status List section 8.1; the first one for readers to whom both are welcome alike. */
+/** Token Status List section 8.1; the first form is the default for clients without a preference. */
 const FORMS = [JWT, CWT];
 
-/** Status lists for everybody (Token Status List sections 8 and 9). */
+/** Public status lists (Token Status List sections 8 and 9). */
 export const statusListRoutes = family(USE_CASES, ({ statusPublisher, statusCwtPublisher, aggregateStatusLists, clock }) => [
   route({
     method: 'get',
@@ -45,7 +45,7 @@ export const statusListRoutes = family(USE_CASES, ({ statusPublisher, statusCwtP
       501: z.object({ error: z.string() }),
     },
     async handle({ params, query, request }) {
-      // Token Status List section 8.4: looking into the past would tell when a credential was revoked
+      // Token Status List section 8.4: historical resolution would reveal when a credential was revoked.
       if (query.time !== undefined) return reply(501, { error: 'historical resolution is not supported' });
       const [form] = acceptedTypes(request.headers.accept, FORMS);
       if (form === undefined) {

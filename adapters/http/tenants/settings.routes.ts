@@ -1,11 +1,11 @@
 import { ServiceSettings } from '../../../application/ports/settings.ts';
-import { GetOwnSettings, UpdateOwnSettings } from '../../../application/tenants/own-settings.ts';
+import { GetTenantSettings, UpdateTenantSettings } from '../../../application/tenants/tenant-settings.ts';
 import { SessionStorageConfig, StatusListConfig, type Tenant } from '../../../domain/tenants/tenant.ts';
 import { warningsFor, withWarnings } from '../output/warnings.ts';
 import { family, route, show } from '../route.ts';
 import { EffectiveSessionConfig, EffectiveStatusListConfig, toSessionConfigView, toStatusListConfigView } from './tenant.view.ts';
 
-/** There is one of each in a tenant. */
+/** A tenant has one of each. */
 const id = () => 'default';
 const sessions = {
   path: '/session-config',
@@ -14,7 +14,7 @@ const sessions = {
   access: { anyOf: ['issuance:manage', 'presentation:manage'] },
   responses: { 200: EffectiveSessionConfig },
 } as const;
-const sessionsWritten = {
+const sessionWrites = {
   ...sessions,
   access: { ...sessions.access, unrestricted: true },
   edits: { kind: 'session-settings', id },
@@ -27,16 +27,16 @@ const statusLists = {
   responses: { 200: EffectiveStatusListConfig },
 } as const;
 
-const USE_CASES = { get: GetOwnSettings, update: UpdateOwnSettings, settings: ServiceSettings };
+const USE_CASES = { get: GetTenantSettings, update: UpdateTenantSettings, settings: ServiceSettings };
 
-/** A tenant's own settings. Answers show what holds, the global defaults included. */
+/** Settings of a tenant. Responses show the effective values, including the global defaults. */
 export const settingsRoutes = family(USE_CASES, ({ get, update, settings }) => {
   const showSessions = (tenant: Tenant) => show(200, toSessionConfigView(tenant, settings), tenant);
-  const writtenSessions = (tenant: Tenant) => {
+  const showWrittenSessions = (tenant: Tenant) => {
     const warnings = warningsFor('session-settings', tenant, tenant.profile);
     return show(200, { ...toSessionConfigView(tenant, settings), warnings }, tenant);
   };
-  const writtenLists = (tenant: Tenant) => {
+  const showWrittenLists = (tenant: Tenant) => {
     const warnings = warningsFor('status-list-settings', tenant, tenant.profile);
     return show(200, { ...toStatusListConfigView(tenant, settings.statusDefaults), warnings }, tenant);
   };
@@ -51,7 +51,7 @@ export const settingsRoutes = family(USE_CASES, ({ get, update, settings }) => {
       handle: async ({ caller }) => showSessions(await get.execute(caller)),
     }),
     route({
-      ...sessionsWritten,
+      ...sessionWrites,
       method: 'put',
       operationId: 'replaceSessionStorage',
       summary: 'Set how long sessions are kept',
@@ -59,10 +59,10 @@ export const settingsRoutes = family(USE_CASES, ({ get, update, settings }) => {
       body: SessionStorageConfig,
       example: { ttlSeconds: 3600, cleanupMode: 'anonymize' },
       responses: { 200: withWarnings(EffectiveSessionConfig) },
-      handle: async ({ caller, body }) => writtenSessions(await update.execute(caller, { sessionConfig: body })),
+      handle: async ({ caller, body }) => showWrittenSessions(await update.execute(caller, { sessionConfig: body })),
     }),
     route({
-      ...sessionsWritten,
+      ...sessionWrites,
       method: 'delete',
       operationId: 'resetSessionStorage',
       summary: 'Go back to the global defaults',
@@ -87,7 +87,7 @@ export const settingsRoutes = family(USE_CASES, ({ get, update, settings }) => {
       body: StatusListConfig,
       example: { bits: 2, ttl: 900, immediateUpdate: true },
       responses: { 200: withWarnings(EffectiveStatusListConfig) },
-      handle: async ({ caller, body }) => writtenLists(await update.execute(caller, { statusListConfig: body })),
+      handle: async ({ caller, body }) => showWrittenLists(await update.execute(caller, { statusListConfig: body })),
     }),
   ];
 });

@@ -32,10 +32,10 @@ const tenant = resourceRoutes({
   view: TenantConfiguration,
   get: GetTenant,
   toView: toTenantView,
-  stored: (found) => found.tenant,
+  stored: (details) => details.tenant,
   findings: ({ findings = [] }) => findings,
   profile: ({ tenant }) => tenant.profile,
-  key: (found) => found.tenant.id,
+  key: (details) => details.tenant.id,
 });
 
 const removalRoutes = family({ listRemovals: ListTenantRemovals, settings: ServiceSettings }, ({ listRemovals, settings }) => [
@@ -56,7 +56,7 @@ const removalRoutes = family({ listRemovals: ListTenantRemovals, settings: Servi
         query,
         address: `${settings.publicUrl}/tenant-removal`,
         keyOf: ({ tenantId }) => tenantId,
-        toView: ({ tenantId, since, removedRows }) => ({ id: tenantId, since: since.toISOString(), removedRows }),
+        toView: ({ tenantId, since: removedAt, removedRows }) => ({ id: tenantId, since: removedAt.toISOString(), removedRows }),
       });
     },
   }),

@@ -1,5 +1,5 @@
 import { object, z } from 'zod';
-import type { TenantWithClients } from '../../../application/tenants/make-tenant.ts';
+import type { TenantWithClients } from '../../../application/tenants/create-tenant.ts';
 import { Profile } from '../../../domain/shared/finding.ts';
 import { TenantAddress } from '../../../domain/tenants/organization.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
@@ -49,8 +49,8 @@ export const TenantRemovalView = object({
   removedRows: z.number().int().describe('Rows of its data that were removed so far'),
 }).meta({ id: 'TenantRemoval', description: 'A removed tenant whose data is still being removed' });
 
-/** Warnings come to what was written. */
-const SHOWN = WrittenTenantView.omit({ warnings: true });
+/** Warnings are added after a write. */
+const SHOWN_PROPERTIES = WrittenTenantView.omit({ warnings: true });
 
 export const EffectiveSessionConfig = object({ ttlSeconds: z.number().int(), cleanupMode: z.enum(['full', 'anonymize']) }).meta({
   id: 'EffectiveSessionStorageConfig',
@@ -67,7 +67,7 @@ export const EffectiveStatusListConfig = object({
 
 export function toTenantView({ tenant, clients, newSecret }: TenantWithClients) {
   const { sessionConfig } = tenant;
-  return viewOf(SHOWN, {
+  return viewOf(SHOWN_PROPERTIES, {
     ...tenant,
     clients: clients.map((client) => ({
       ...toClientView(client, tenant),

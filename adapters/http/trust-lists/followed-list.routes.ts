@@ -4,7 +4,7 @@ import { ConfirmSigner, ListFollowedLists, SignerConfirmation } from '../../../a
 import { fingerprintsOf } from '../../../domain/formats/der/fingerprints.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { withoutQuery } from '../../../domain/shared/without-query.ts';
-import type { KeptListSummary } from '../../../domain/trust-lists/kept-list.ts';
+import type { StoredListSummary } from '../../../domain/trust-lists/stored-list.ts';
 import { ListQuery, pageOf } from '../output/page-of.ts';
 import { family, route } from '../route.ts';
 
@@ -33,7 +33,7 @@ const FollowedListView = object({
     .describe('What is held against the release that came; the good one counts until it ends'),
 }).meta({ id: 'FollowedTrustList', description: 'A trust list of somebody else that the tenant relies on' });
 
-/** Trust lists of others, as the tenant's checks found them. */
+/** External trust lists, as the checks of the tenant found them. */
 export const followedListRoutes = family(
   { listFollowedLists: ListFollowedLists, confirmSigner: ConfirmSigner, settings: ServiceSettings },
   ({ listFollowedLists, confirmSigner, settings }) => [
@@ -48,8 +48,8 @@ export const followedListRoutes = family(
       query: ListQuery,
       responses: { 200: z.array(FollowedListView) },
       async handle({ caller, query }) {
-        const all = await listFollowedLists.execute(caller);
-        return pageOf({ all, query, address: `${settings.publicUrl}/trust/lists`, keyOf, toView });
+        const lists = await listFollowedLists.execute(caller);
+        return pageOf({ all: lists, query, address: `${settings.publicUrl}/trust/lists`, keyOf, toView });
       },
     }),
     route({
@@ -75,17 +75,17 @@ export const followedListRoutes = family(
   ],
 );
 
-function keyOf({ id }: KeptListSummary): string {
+function keyOf({ id }: StoredListSummary): string {
   return id;
 }
 
-function toView({ id, place, sequenceNumber, endsAt, checkedAt, seenAt, held }: KeptListSummary) {
+function toView({ id, place: location, sequenceNumber, endsAt, checkedAt, seenAt, held }: StoredListSummary) {
   const pem = held?.signer === undefined ? undefined : writePemCertificates([held.signer]);
   const signer = pem === undefined ? null : { certificate: pem, fingerprint: fingerprintsOf([pem])[0] ?? '' };
   return {
     id,
-    uri: withoutQuery(place.uri),
-    via: place.via === undefined ? null : withoutQuery(place.via),
+    uri: withoutQuery(location.uri),
+    via: location.via === undefined ? null : withoutQuery(location.via),
     sequenceNumber: sequenceNumber === 0 ? null : sequenceNumber,
     nextUpdate: endsAt?.toISOString() ?? null,
     checkedAt: checkedAt?.toISOString() ?? null,

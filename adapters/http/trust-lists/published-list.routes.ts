@@ -5,7 +5,7 @@ import { TenantPath } from '../shapes.ts';
 
 const MEDIA_TYPE = 'application/jwt';
 
-/** Trust lists for everybody (ETSI TS 119 602). */
+/** Public trust lists (ETSI TS 119 602). */
 export const publishedListRoutes = family({ serveTrustList: ServeTrustList }, ({ serveTrustList }) => [
   route({
     method: 'get',

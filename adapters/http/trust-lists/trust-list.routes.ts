@@ -29,9 +29,9 @@ const common = {
   surface: 'admin',
   access: { anyOf: ['issuance:manage', 'presentation:manage'] },
 } as const;
-/** Certificates of others weigh most. */
+/** Certificates take most of the size. */
 const BODY_LIMIT = 512 * 1024;
-/** All configurations rest on them, and others trust whom the tenant names there under its issuing keys. */
+/** All configurations depend on the lists, and readers trust the listed entities under the issuing keys of the tenant. */
 const writes = { bodyLimit: BODY_LIMIT, access: { anyOf: ['issuance:manage'], unrestricted: true } } as const;
 const params = z.object({ id: z.string().max(128) });
 
@@ -63,10 +63,9 @@ const list = resourceRoutes({
   writes,
   view: TrustListView,
   get: GetTrustList,
-  toView: async (shown, { caller: { configured } }) => toTrustListView(shown, await configured.tenant(), await configured.keyChains()),
+  toView: async (list, { caller: { tenant } }) => toTrustListView(list, await tenant.tenant(), await tenant.keyChains()),
 });
 
-/** The trust lists of a tenant as its administrators write and read them. */
 export const trustListRoutes = families(
   list.list({ operationId: 'listTrustLists', summary: 'List the trust lists', by: ListTrustLists }),
   list.get({ operationId: 'getTrustList', summary: 'Read a trust list' }),

@@ -86,7 +86,7 @@ export const TrustListExportView = object({
   data: TrustListData.optional(),
 }).meta({ id: 'TrustListExport', description: 'What POST and PUT take to make this list' });
 
-/** Members that were left to their defaults are left out again, or null where the contract names them. */
+/** Properties with default values are left out, or null if the contract requires them. */
 export function toExportView(list: PublishedList) {
   const entities = list.entities.map(withKeyReferences);
   return withKeyReferences(viewOf(TrustListExportView, { ...list, entities }));

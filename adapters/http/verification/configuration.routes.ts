@@ -11,7 +11,7 @@ import { resourceRoutes } from '../resource-routes.ts';
 import { families } from '../route.ts';
 import { PresentationConfigurationView, toConfigurationView } from './configuration.view.ts';
 
-/** A query with its attachments; certificates of anchors weigh most. */
+/** A query with its attachments; certificates of anchors take most of the size. */
 const BODY_LIMIT = 1024 * 1024;
 
 const EXAMPLE = {
@@ -36,10 +36,9 @@ const configuration = resourceRoutes({
   writes: { access: { anyOf: ['presentation:manage'] } },
   view: PresentationConfigurationView,
   get: GetPresentationConfiguration,
-  toView: async (shown, { caller }) => toConfigurationView(shown, await caller.configured.tenant()),
+  toView: async (resource, { caller }) => toConfigurationView(resource, await caller.tenant.tenant()),
 });
 
-/** What a tenant asks wallets for. */
 export const presentationConfigurationRoutes = families(
   configuration.list({
     operationId: 'listPresentationConfigurations',

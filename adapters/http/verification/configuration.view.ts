@@ -62,7 +62,7 @@ export const PresentationConfigurationView = object({
 }).meta({ id: 'PresentationConfiguration' });
 
 export function toConfigurationView(configuration: PresentationConfiguration, tenant: Tenant) {
-  // One of an earlier release may have none, and means its own, or the only protocol that there was.
+  // A configuration of an earlier release may lack these: it trusts the tenant's own authorities and uses the only protocol of that time.
   const { trustAnchors = [OWN_AUTHORITIES], dcApiProtocols = ['openid4vp'] }: Partial<PresentationConfiguration> = configuration;
   return withKeyReferences(
     viewOf(PresentationConfigurationView, {

@@ -6,7 +6,7 @@ import { REFUSAL_REASONS } from '../../../domain/shared/refusal.ts';
 import { family, reply, route } from '../route.ts';
 import { CheckView } from '../sessions/session-reasons.view.ts';
 
-/** A DeviceResponse with the largest portrait, in hexadecimal. */
+/** Size of a DeviceResponse with the largest portrait, in hexadecimal. */
 const MAX_PASTED_LENGTH = 2_400_000;
 
 const PresentationToTry = object({
@@ -49,7 +49,7 @@ const TrialView = object({
   untried: z.array(z.string()).describe('Checks that need a request and the wallet that answers it: nobody looked at them'),
 }).meta({ id: 'PresentationTrial', description: 'What a presentation would be worth to a question' });
 
-/** A question is tried before a wallet is asked. */
+/** Tries a presentation configuration before it is used with a wallet. */
 export const presentationTrialRoutes = family({ tryPresentation: TryPresentation }, ({ tryPresentation }) => [
   route({
     method: 'post',

@@ -2,7 +2,7 @@ import { looseObject, object, z } from 'zod';
 import { ReceiveDcApiResponse, ReceiveResponse } from '../../../application/verification/receive-response.ts';
 import { ServeDcApiRequest, ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
 import { ShowPresented } from '../../../application/verification/show-presented.ts';
-import { CROSS_DEVICE } from '../../../application/verification/wallet-link.ts';
+import { CROSS_DEVICE_PATH } from '../../../application/verification/wallet-link.ts';
 import { MAX_RESPONSE_BYTES } from '../../../domain/formats/credential-size.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
@@ -15,9 +15,9 @@ import { TenantPath } from '../shapes.ts';
 const common = { tag: 'Wallet: presentation', surface: 'vp', access: 'public' } as const;
 const MEDIA_TYPE = 'application/oauth-authz-req+jwt';
 
-/** Names a request to wallets and pages. */
+/** Address of a presentation request for wallets and pages. */
 const params = object({ tenant: z.string().transform((id) => id as TenantId), requestId: z.string().transform((id) => id as PublicId) });
-const served = {
+const requestRoute = {
   ...common,
   path: '/:tenant/request/:requestId',
   params,
@@ -28,15 +28,15 @@ const served = {
   },
 } as const;
 
-/** `crossDeviceUri` leads there; `requestId` is that of the request, a dot and the key of the link. */
-const servedToOtherDevice = {
-  ...served,
-  path: `/:tenant/request/:requestId/${CROSS_DEVICE}`,
+/** Target of `crossDeviceUri`; its `requestId` is that of the request, a dot and the key of the link. */
+const crossDeviceRoute = {
+  ...requestRoute,
+  path: `/:tenant/request/:requestId/${CROSS_DEVICE_PATH}`,
   description:
     'The same request with another `state`. The response to it is not redirected to the `redirectUri` of the request and gets no response_code',
 } as const;
 
-function keyed(requestId: string): { readonly id: PublicId; readonly key: string } {
+function parseKeyedRequestId(requestId: string): { readonly id: PublicId; readonly key: string } {
   const [id = '', key = ''] = requestId.split('.');
   return { id: id as PublicId, key };
 }
@@ -45,7 +45,7 @@ const WalletForm = object({ wallet_nonce: z.string().optional(), wallet_metadata
   id: 'RequestObjectFetch',
 });
 
-/** What the API document says of it. */
+/** Documentation of the form in the API document. */
 const DescribedFetch = object({
   wallet_nonce: z.string().max(512).meta({ pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' }).optional(),
   wallet_metadata: z.string().optional().describe('JSON (OpenID4VP 1.0 section 5.10)'),
@@ -59,19 +59,19 @@ const ResponseForm = object({
   error_description: z.string().optional(),
 }).meta({ id: 'PresentationResponse' });
 
-/** What wallets call (OpenID4VP 1.0 sections 5.10 and 8.2). */
+/** Endpoints that wallets call (OpenID4VP 1.0 sections 5.10 and 8.2). */
 export const presentationWalletRoutes = family(
   { serveRequestObject: ServeRequestObject, receiveResponse: ReceiveResponse },
   ({ serveRequestObject, receiveResponse }) => [
     route({
-      ...served,
+      ...requestRoute,
       method: 'get',
       operationId: 'fetchPresentationRequest',
       summary: 'Fetch a presentation request',
       handle: async ({ params: { tenant, requestId } }) => requestObject(await serveRequestObject.execute(tenant, requestId)),
     }),
     route({
-      ...served,
+      ...requestRoute,
       method: 'post',
       operationId: 'fetchPresentationRequestForWallet',
       summary: 'Fetch a presentation request with what the wallet supports',
@@ -82,17 +82,17 @@ export const presentationWalletRoutes = family(
       handle: async ({ params: { tenant, requestId }, body }) => requestObject(await serveRequestObject.execute(tenant, requestId, body)),
     }),
     route({
-      ...servedToOtherDevice,
+      ...crossDeviceRoute,
       method: 'get',
       operationId: 'fetchCrossDeviceRequest',
       summary: 'Fetch a presentation request on another device than the browser',
       async handle({ params: { tenant, requestId } }) {
-        const { id, key } = keyed(requestId);
+        const { id, key } = parseKeyedRequestId(requestId);
         return requestObject(await serveRequestObject.execute(tenant, id, {}, { key }));
       },
     }),
     route({
-      ...servedToOtherDevice,
+      ...crossDeviceRoute,
       method: 'post',
       operationId: 'fetchCrossDeviceRequestForWallet',
       summary: 'Fetch a presentation request on another device, with what the wallet supports',
@@ -101,7 +101,7 @@ export const presentationWalletRoutes = family(
       bodyKind: 'form',
       example: { wallet_nonce: 'qPmxiNFCR3QTm19POc8u' },
       async handle({ params: { tenant, requestId }, body }) {
-        const { id, key } = keyed(requestId);
+        const { id, key } = parseKeyedRequestId(requestId);
         return requestObject(await serveRequestObject.execute(tenant, id, body, { key }));
       },
     }),
@@ -128,7 +128,8 @@ export const presentationWalletRoutes = family(
         413: 'Larger than 2.5 MiB',
         415: 'Not a form',
       },
-      onUnreadBody: ({ tenant, requestId }, error, id) => receiveResponse.unread(tenant as TenantId, requestId as PublicId, id, error),
+      onUnreadBody: ({ tenant, requestId }, error, id) =>
+        receiveResponse.recordUnreadable(tenant as TenantId, requestId as PublicId, id, error),
       async handle({ params: { tenant, requestId }, body, request }) {
         const { redirect_uri } = await receiveResponse.execute(tenant, requestId, body, request.requestId);
         return reply(200, { redirect_uri });
@@ -137,7 +138,7 @@ export const presentationWalletRoutes = family(
   ],
 );
 
-/** Where wallets send the browser that nobody else wanted (HAIP 1.0 section 5.1). */
+/** Page for the browser of a wallet if the request has no redirect address (HAIP 1.0 section 5.1). */
 export const presentedRoutes = family({ showPresented: ShowPresented }, ({ showPresented }) => [
   route({
     tag: 'Wallet: presentation',
@@ -151,8 +152,8 @@ export const presentedRoutes = family({ showPresented: ShowPresented }, ({ showP
     params: TenantPath,
     responses: { 200: 'A page', 404: 'No such tenant' },
     async handle({ params: { tenant }, request }) {
-      const look = await showPresented.execute(tenant);
-      return pageReply(presentedPage(look, readerOf(request, look)), { 'Cache-Control': 'no-store' });
+      const branding = await showPresented.execute(tenant);
+      return pageReply(presentedPage(branding, readerOf(request, branding)), { 'Cache-Control': 'no-store' });
     },
   }),
 ]);
@@ -175,7 +176,7 @@ const ResponseData = looseObject({
   error: z.unknown().optional(),
 }).meta({ id: 'DigitalCredentialResponse', description: 'The member `data` of the credential' });
 
-/** What the API document says of it; other members are passed over. */
+/** Documentation of the body in the API document; other properties are ignored. */
 const DescribedResponse = object({
   vp_token: z.record(z.string(), z.array(z.string())).optional().describe('In the clear'),
   response: z.string().optional().describe('Compact JWE'),
@@ -184,7 +185,7 @@ const DescribedResponse = object({
 
 const ofPages = { ...common, path: '/:tenant/dc-api/:requestId', params } as const;
 
-/** What pages call that ask with the Digital Credentials API (OpenID4VP 1.0 appendix A). */
+/** Endpoints for pages that use the Digital Credentials API (OpenID4VP 1.0 appendix A). */
 export const dcApiRoutes = family(
   { serveDcApiRequest: ServeDcApiRequest, receiveDcApiResponse: ReceiveDcApiResponse },
   ({ serveDcApiRequest, receiveDcApiResponse }) => [
@@ -213,7 +214,8 @@ export const dcApiRoutes = family(
         413: 'Larger than 2.5 MiB',
         415: 'Not JSON',
       },
-      onUnreadBody: ({ tenant, requestId }, error, id) => receiveDcApiResponse.unread(tenant as TenantId, requestId as PublicId, id, error),
+      onUnreadBody: ({ tenant, requestId }, error, id) =>
+        receiveDcApiResponse.recordUnreadable(tenant as TenantId, requestId as PublicId, id, error),
       async handle({ params: { tenant, requestId }, body, request }) {
         await receiveDcApiResponse.execute(tenant, requestId, body as JsonObject, request.requestId);
         return reply(200, {});

@@ -32,11 +32,11 @@ const NewWebhookSecretView = object({
   secret: z.string().describe('`whsec_` and base64. Shown once. Save it now.'),
 }).meta({ id: 'CreatedWebhookSecret', description: 'A new secret, which signs from now on' });
 
-function toWebhookSecretView({ stored, signing }: SigningState) {
+function toWebhookSecretView({ stored: storedSecrets, signing }: SigningState) {
   return viewOf(WebhookSecretView, {
-    signing: stored.signing,
-    createdAt: stored.current?.createdAt ?? null,
-    former: signing.map((former) => viewOf(FormerSecretView, former)),
+    signing: storedSecrets.signing,
+    createdAt: storedSecrets.current?.createdAt ?? null,
+    former: signing.map((formerSecret) => viewOf(FormerSecretView, formerSecret)),
   });
 }
 
@@ -45,21 +45,21 @@ const common = {
   surface: 'admin',
   access: { anyOf: ['issuance:manage', 'presentation:manage'] },
 } as const;
-/** It signs the calls of all configurations. */
-const written = { ...common, access: { ...common.access, unrestricted: true } } as const;
+/** The secret signs the calls of all configurations. */
+const writeAccess = { ...common, access: { ...common.access, unrestricted: true } } as const;
 
 const secret = resourceRoutes({
   ...common,
   kind: 'webhook-secret',
   path: '/webhook-secret',
-  writes: { access: written.access },
+  writes: { access: writeAccess.access },
   view: WebhookSecretView,
   get: GetWebhookSecret,
   toView: toWebhookSecretView,
-  stored: ({ stored }) => stored,
+  stored: ({ stored: storedSecrets }) => storedSecrets,
 });
 
-/** What the calls of the tenant's backends are signed with. */
+/** Secrets that sign the calls to the backends of a tenant. */
 export const webhookSecretRoutes = families(
   secret.get({
     operationId: 'getWebhookSecret',
@@ -78,7 +78,7 @@ export const webhookSecretRoutes = families(
   }),
   family({ rotateWebhookSecret: RotateWebhookSecret }, ({ rotateWebhookSecret }) => [
     route({
-      ...written,
+      ...writeAccess,
       method: 'post',
       path: '/webhook-secret/rotate',
       operationId: 'rotateWebhookSecret',
@@ -91,8 +91,8 @@ export const webhookSecretRoutes = families(
       example: { overlapSeconds: 86_400 },
       responses: { 201: NewWebhookSecretView },
       async handle({ caller, body }) {
-        const { secret: told, ...state } = await rotateWebhookSecret.execute(caller, body);
-        return show(201, { ...toWebhookSecretView(state), secret: told }, state.stored);
+        const { secret: newSecret, ...state } = await rotateWebhookSecret.execute(caller, body);
+        return show(201, { ...toWebhookSecretView(state), secret: newSecret }, state.stored);
       },
     }),
   ]),

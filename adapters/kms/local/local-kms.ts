@@ -3,19 +3,19 @@ import { LRUCache } from 'lru-cache';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { PrivateKeyMaterial, ToSign } from '../../../application/ports/kms.ts';
 import type { Random } from '../../../application/ports/random.ts';
-import { boundedBytes, watchedCache } from '../../../application/tenant-cache/bounded.ts';
+import { boundedBytes, registerCache } from '../../../application/tenant-cache/cache-memory.ts';
 import { rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
-import { localKeyPlace, type SigningKey, type StoredKey } from '../../../domain/keys/signing-key.ts';
+import { localKeySealContext, type SigningKey, type StoredKey } from '../../../domain/keys/signing-key.ts';
 import { CURVES, type PublicJwk, type SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { KmsProvider } from '../kms-provider.ts';
 import { parsePrivateKey, publicHalf } from '../private-key.ts';
 
 const OPEN_KEY_BYTES = 24 * 1024 * 1024;
-/** What the library holds for one, beside what it was opened from. */
+/** Memory of an open key in the library, besides its sealed text. */
 const KEY_BYTES = 2_000;
 
 type Ports = {
-  /** The name under which the configuration lists this provider. */
+  /** Name under which the configuration lists this provider. */
   readonly name: string;
   readonly cipher: Cipher;
   readonly random: Random;
@@ -24,12 +24,12 @@ type Ports = {
 type OpenKey = { readonly sealedKey: string; readonly algorithm: SigningAlgorithm; readonly key: KeyObject };
 
 /**
- * Keys in the service's own database: PKCS#8 sealed for exactly one tenant and key. Signing is synchronous and
- * opens a key once; afterwards its object stays in memory.
+ * Keys in the service's own database: PKCS#8 sealed for exactly one tenant and key. Signing is synchronous; a key is opened once and then
+ * cached.
  */
 export class LocalKms extends KmsProvider {
   readonly #ports: Ports;
-  readonly #open = watchedCache(
+  readonly #open = registerCache(
     'local-keys',
     new LRUCache<string, OpenKey>(boundedBytes<OpenKey>(OPEN_KEY_BYTES, ({ sealedKey }) => KEY_BYTES + sealedKey.length)),
   );
@@ -55,8 +55,8 @@ export class LocalKms extends KmsProvider {
   }
 
   override signMany(key: SigningKey, datas: readonly ToSign[]): readonly Uint8Array[] {
-    const opened = this.#opened(key);
-    return datas.map((data) => signed(opened, data));
+    const openKey = this.#opened(key);
+    return datas.map((data) => signed(openKey, data));
   }
 
   override release(key: SigningKey): Uint8Array {
@@ -66,32 +66,32 @@ export class LocalKms extends KmsProvider {
   #store(tenantId: string, algorithm: SigningAlgorithm, key: KeyObject, publicJwk: PublicJwk): StoredKey {
     const keyId = this.#ports.random.token();
     const der = key.export({ format: 'der', type: 'pkcs8' });
-    const sealedKey = this.#ports.cipher.seal(der, localKeyPlace(tenantId, keyId));
+    const sealedKey = this.#ports.cipher.seal(der, localKeySealContext(tenantId, keyId));
     der.fill(0);
     return { handle: { kms: this.#ports.name, keyId, algorithm }, publicJwk, sealedKey };
   }
 
-  /** The sealed text is compared too, so that an altered row never signs with what was opened earlier. */
+  /** The sealed text is compared, too, so that an altered row never signs with a cached key. */
   #opened({ tenantId, handle, sealedKey }: SigningKey): OpenKey {
-    const at = localKeyPlace(tenantId, handle.keyId);
-    const known = this.#open.get(at);
-    if (known !== undefined && known.sealedKey === sealedKey && known.algorithm === handle.algorithm) return known;
+    const context = localKeySealContext(tenantId, handle.keyId);
+    const cached = this.#open.get(context);
+    if (cached !== undefined && cached.sealedKey === sealedKey && cached.algorithm === handle.algorithm) return cached;
     if (sealedKey === undefined) throw new Error(`The local key ${handle.keyId} has no stored private half.`);
 
-    const der = this.#ports.cipher.open(sealedKey, at);
+    const der = this.#ports.cipher.open(sealedKey, context);
     const { key, algorithm } = parsePrivateKey(der);
     der.fill(0);
     if (algorithm !== handle.algorithm) throw new Error(`The local key ${handle.keyId} is for ${algorithm}, not for ${handle.algorithm}.`);
-    const opened: OpenKey = { sealedKey, algorithm, key };
-    this.#open.set(at, opened);
-    return opened;
+    const openKey: OpenKey = { sealedKey, algorithm, key };
+    this.#open.set(context, openKey);
+    return openKey;
   }
 }
 
 function signed({ algorithm, key }: OpenKey, data: ToSign): Uint8Array {
   const curve = CURVES[algorithm];
   const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
-  // The bare key: with the option for another form of signatures, signing takes more than twice as long.
+  // A bare key: with the option for another signature format, signing takes more than twice as long.
   const signature = sign(curve.hash, bytes, key);
   return curve.kty === 'OKP' ? signature : rawSignature(signature, curve.bytes);
 }

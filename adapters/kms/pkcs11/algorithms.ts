@@ -7,7 +7,7 @@ type Mechanisms = {
   readonly generate: number;
   readonly sign: number;
   readonly keyType: number;
-  /** Names of the curve as tokens want and show them (CKA_EC_PARAMS, DER); the first that is taken counts. */
+  /** Encodings of the curve that tokens accept and return (CKA_EC_PARAMS, DER); the first accepted one is used. */
   readonly curve: readonly Buffer[];
   readonly bits: number;
 };
@@ -29,25 +29,25 @@ export const MECHANISMS: Readonly<Record<SigningAlgorithm, Mechanisms>> = {
   },
 };
 
-/** Below that a token counts key sizes in bytes, or says nothing, and its curves cannot be told from them. */
-const LEAST_BITS = 128;
+/** Smaller key sizes are bytes, or unspecified, and do not identify curves. */
+const MIN_BITS = 128;
 
-/** The algorithms for which a token can make keys, by what it says of its mechanisms. */
-export function offeredBy(info: (mechanism: number) => MechanismInfo | undefined): SigningAlgorithm[] {
+/** Algorithms for which a token can create keys, according to its mechanisms. */
+export function supportedAlgorithms(info: (mechanism: number) => MechanismInfo | undefined): SigningAlgorithm[] {
   return SIGNING_ALGORITHMS.filter((algorithm) => {
     const { generate, sign, keyType, bits } = MECHANISMS[algorithm];
     const [making, signing] = [info(generate), info(sign)];
     if (making === undefined || signing === undefined) return false;
     if ((making.flags & CKF.generateKeyPair) === 0 || (signing.flags & CKF.sign) === 0) return false;
     const { minKeySize, maxKeySize } = making;
-    // There is one curve that EdDSA is used with, and tokens disagree on how many bits it has.
-    return keyType === CKK.ecEdwards || maxKeySize < LEAST_BITS || (minKeySize <= bits && bits <= maxKeySize);
+    // EdDSA has only one curve here, and tokens disagree on its number of bits.
+    return keyType === CKK.ecEdwards || maxKeySize < MIN_BITS || (minKeySize <= bits && bits <= maxKeySize);
   });
 }
 
 /**
- * @param value CKA_EC_POINT: the point, or an OCTET STRING with it; both are in use.
- * @returns undefined for anything that is no point of the algorithm's curve in its uncompressed form.
+ * @param value CKA_EC_POINT: the point, or an OCTET STRING that contains it; tokens use both.
+ * @returns undefined unless it is an uncompressed point of the algorithm's curve.
  */
 export function publicJwkOf(value: Buffer, algorithm: SigningAlgorithm): PublicJwk | undefined {
   const { kty, name: crv, bytes } = CURVES[algorithm];

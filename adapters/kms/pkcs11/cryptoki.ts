@@ -1,14 +1,14 @@
-/** A slot, a session or an object, as the library numbers them. */
+/** Slot, session or object, as the library numbers them. */
 export type Handle = Buffer;
 
 export type Attribute = { readonly type: number; readonly value?: number | boolean | string | Buffer };
 
 type Mechanism = { readonly mechanism: number };
 
-/** What a token says of a mechanism. Key sizes of elliptic curves are in bits. */
+/** Properties of a mechanism. Key sizes of elliptic curves are in bits. */
 export type MechanismInfo = { readonly minKeySize: number; readonly maxKeySize: number; readonly flags: number };
 
-/** The functions of PKCS#11 2.40 that are used, as the package `pkcs11js` offers them. They throw its errors. */
+/** Functions of PKCS#11 2.40 that are used, as the package `pkcs11js` offers them. They throw its errors. */
 export type Cryptoki = {
   load(library: string): void;
   C_Initialize(options: { readonly flags: number }): void;
@@ -34,11 +34,11 @@ export type Cryptoki = {
   C_FindObjectsFinal(session: Handle): void;
   C_GetAttributeValue(session: Handle, object: Handle, template: readonly Attribute[]): readonly { readonly value: Buffer }[];
   C_SignInit(session: Handle, mechanism: Mechanism, key: Handle): void;
-  /** @returns the part of `room` that the signature takes. */
-  C_Sign(session: Handle, data: Buffer, room: Buffer): Buffer;
+  /** @returns the part of `buffer` that contains the signature. */
+  C_Sign(session: Handle, data: Buffer, buffer: Buffer): Buffer;
 };
 
-/** The numbers of PKCS#11 (pkcs11t.h of version 3.0) that are used. */
+/** Constants of PKCS#11 (pkcs11t.h of version 3.0) that are used. */
 export const CKA = {
   class: 0x000,
   token: 0x001,
@@ -62,26 +62,25 @@ export const CKO = { privateKey: 3 } as const;
 export const CKK = { ec: 0x03, ecEdwards: 0x40 } as const;
 export const CKM = { ecKeyPairGen: 0x1040, ecdsa: 0x1041, ecEdwardsKeyPairGen: 0x1055, eddsa: 0x1057 } as const;
 export const CKF = {
-  /** Of `C_Initialize`: the library locks by the means of the operating system, as calls come on several threads. */
+  /** `C_Initialize`: the library uses locks of the operating system, because calls come from several threads. */
   osLocking: 0x2,
-  /** Of sessions. */
+  /** Flags of sessions. */
   readWrite: 0x2,
   serial: 0x4,
-  /** Of tokens. */
   tokenInitialized: 0x400,
-  /** Of mechanisms. */
+  /** Flags of mechanisms. */
   sign: 0x800,
   generateKeyPair: 0x1_0000,
 } as const;
 export const CKU_USER = 1;
-/** State of a session in which the user is logged in and keys can be made. */
+/** Session state in which the user is logged in and keys can be created. */
 export const CKS_RW_USER = 3;
 
-/** A text, so that the compiler does not look for a package that need not be there. */
+/** Typed as string, so that the compiler does not resolve an optional package. */
 const PACKAGE: string = 'pkcs11js';
 
 /**
- * Loads the package and the library; neither touches a token yet.
+ * Loads the package and the library; neither accesses a token yet.
  * @throws Error that tells the operator what to install or to correct.
  */
 export async function loadCryptoki(library: string): Promise<Cryptoki> {
@@ -109,7 +108,7 @@ async function createCryptoki(): Promise<Cryptoki> {
   }
 }
 
-/** The first line: what follows names files. */
+/** First line of a message; further lines name files. */
 function messageOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
 }

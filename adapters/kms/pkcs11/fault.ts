@@ -1,16 +1,16 @@
 /**
- * What went wrong on a token, by what has to be done about it:
- * - `session`: the session, the login or the device is gone, and may be back when it is opened anew;
- * - `token`: no such token is there; - `pin`: the PIN was refused and must not be tried again;
- * - `key`: concerns one key alone; - `curve`: the token has no such curve; - `foreign`: it takes no key from outside;
- * - `other`: the rest.
+ * Fault of a token, by its remedy:
+ * - `session`: the session, the login or the device is gone, and may be back when it is opened again;
+ * - `token`: the token is missing; - `pin`: the PIN was rejected and must not be tried again;
+ * - `key`: concerns a single key; - `curve`: the token lacks the curve; - `foreign`: it accepts no external keys;
+ * - `other`: everything else.
  */
 export type FaultKind = 'session' | 'token' | 'pin' | 'key' | 'curve' | 'foreign' | 'other';
 
 /** A failed operation on a token. The message is for operators: it names the function and the code of PKCS#11. */
 export class TokenFault extends Error {
   readonly kind: FaultKind;
-  /** Of PKCS#11 (`CKR_…`), where the library gave one. */
+  /** PKCS#11 code (`CKR_…`), if the library gave one. */
   readonly code: number | undefined;
 
   constructor(kind: FaultKind, message: string, code?: number) {
@@ -20,7 +20,7 @@ export class TokenFault extends Error {
   }
 }
 
-/** Codes that are told apart (pkcs11t.h of version 3.0). */
+/** Codes that are distinguished (pkcs11t.h of version 3.0). */
 export const CKR = {
   slotIdInvalid: 0x003,
   attributeReadOnly: 0x010,
@@ -79,7 +79,7 @@ const KINDS = new Map<number, FaultKind>([
   ]),
 ]);
 
-/** What tokens answer when they would not have such a key. */
+/** Codes of tokens that do not accept such a key. */
 const REFUSALS: readonly number[] = [
   CKR.attributeReadOnly,
   CKR.attributeTypeInvalid,
@@ -99,7 +99,7 @@ function kind(name: FaultKind, codes: readonly number[]): [number, FaultKind][] 
   return codes.map((code) => [code, name]);
 }
 
-/** The fault that an error of `pkcs11js` stands for. Its own text is `CKR_NAME`, or `CKR_NAME:number` where it did not look. */
+/** Maps an error of `pkcs11js`. Its text is `CKR_NAME`, or `CKR_NAME:number` for some errors. */
 export function faultOf(error: unknown): TokenFault {
   if (error instanceof TokenFault) return error;
   if (!(error instanceof Error)) return new TokenFault('other', 'the library failed');
@@ -109,14 +109,14 @@ export function faultOf(error: unknown): TokenFault {
   if (name === undefined || code === undefined) return new TokenFault('other', error.message);
   const method = (error as { method?: unknown }).method;
   const where = typeof method === 'string' && method !== '' ? `${method}: ` : '';
-  // Vendors number their own codes, which have no names here.
+  // Vendor codes have numbers but no names here.
   const text = name === 'CKR_VENDOR_DEFINED' ? `${name} 0x${code.toString(16)}` : name;
   return new TokenFault(KINDS.get(code) ?? 'other', `${where}${text}`, code);
 }
 
-/** `refused` when the token would not have a key with such attributes; other faults as they are. */
-export function asRefusal(error: unknown, refused: 'curve' | 'foreign'): TokenFault {
+/** Returns a fault of the given kind if the token rejected the attributes of a key; other faults stay unchanged. */
+export function asRejection(error: unknown, kind: 'curve' | 'foreign'): TokenFault {
   const fault = faultOf(error);
   if (fault.code === undefined || !REFUSALS.includes(fault.code)) return fault;
-  return new TokenFault(refused, fault.message, fault.code);
+  return new TokenFault(kind, fault.message, fault.code);
 }

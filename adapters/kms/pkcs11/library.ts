@@ -6,34 +6,34 @@ import { CKR, TokenFault } from './fault.ts';
 import { SessionThread } from './session-thread.ts';
 import type { OpenedToken } from './token-session.ts';
 
-/** All sessions of a token are lost together, and opened anew as the next generation. */
+/** All sessions of a token are lost together; reopened ones form the next generation. */
 type Token = {
   readonly label: string;
   generation: number;
-  /** The generation before which all sessions are closed. */
+  /** All sessions before this generation are closed. */
   cleared: number;
 };
 
-/** What a thread has open. */
-type Place = { readonly token: Token; generation: number };
+/** Session that a thread has open. */
+type OpenSession = { readonly token: Token; generation: number };
 const NONE = -1;
 
-/** Nothing is called by these: they keep libraries in memory, as threads of their own may run in them to the end. */
-const KEPT: Cryptoki[] = [];
+/** Keeps libraries referenced, because threads may run in them until the process ends. */
+const REFERENCED: Cryptoki[] = [];
 const OPENING = 'opening';
 
 /**
- * A PKCS#11 library, which this process has once however many providers use it: it is initialized by the first session and
- * finalized with the last provider, and a login to a token is the whole process'. Sessions are opened one at a time.
+ * PKCS#11 library, loaded once per process for all providers: the first session initializes it, the last provider finalizes it, and a login
+ * to a token covers the whole process. Sessions are opened one at a time.
  */
 export class Pkcs11Library {
-  /** By file. */
+  /** Libraries by file. */
   static readonly #loaded = new Map<string, Promise<Pkcs11Library>>();
 
   readonly file: string;
   readonly #tokens = new Map<string, Token>();
-  readonly #threads = new Map<SessionThread, Place | undefined>();
-  /** Reasons by token and digest of the PIN. Devices lock their user after few wrong ones. */
+  readonly #threads = new Map<SessionThread, OpenSession | undefined>();
+  /** Reasons by token and digest of the PIN. Devices lock their user after a few wrong PINs. */
   readonly #refused = new Map<string, string>();
   readonly #openings = createKeyedQueue(1_000);
   #users = 0;
@@ -47,10 +47,10 @@ export class Pkcs11Library {
     } catch {
       return Promise.reject(new Error(`there is no PKCS#11 library ${file}; install the software of the vendor, or correct "library"`));
     }
-    const known = Pkcs11Library.#loaded.get(real);
-    if (known !== undefined) return known;
+    const loaded = Pkcs11Library.#loaded.get(real);
+    if (loaded !== undefined) return loaded;
     const loading = loadCryptoki(real).then((cryptoki) => {
-      KEPT.push(cryptoki);
+      REFERENCED.push(cryptoki);
       return new Pkcs11Library(real);
     });
     Pkcs11Library.#loaded.set(real, loading);
@@ -62,14 +62,14 @@ export class Pkcs11Library {
     this.file = file;
   }
 
-  /** A provider begins to use it; `leave` is its end. */
+  /** Registers a provider that uses the library, until it calls `leave`. */
   enter(): void {
     this.#users++;
   }
 
   /**
-   * @param threads of the provider, whose sessions are closed. The library is finalized with the last provider, unless a
-   *   call to it is still under way.
+   * @param threads of the provider, whose sessions are closed. The library is finalized with the last provider, unless a call to it is
+   * still running.
    */
   leave(threads: readonly SessionThread[], signal: AbortSignal): Promise<void> {
     return this.#openings.run(OPENING, async () => {
@@ -89,42 +89,42 @@ export class Pkcs11Library {
   }
 
   isOpen(thread: SessionThread): boolean {
-    const at = this.#threads.get(thread);
-    return at !== undefined && at.generation === at.token.generation;
+    const session = this.#threads.get(thread);
+    return session !== undefined && session.generation === session.token.generation;
   }
 
-  /** What `thread` had open is gone, and so are the sessions that were opened with it. */
+  /** The session of `thread` is lost, and so are all sessions of its generation. */
   lose(thread: SessionThread, { code }: TokenFault): void {
-    const at = this.#threads.get(thread);
-    if (at !== undefined && at.generation === at.token.generation) at.token.generation++;
+    const session = this.#threads.get(thread);
+    if (session !== undefined && session.generation === session.token.generation) session.token.generation++;
     if (code === CKR.notInitialized) this.#isInitialized = false;
   }
 
-  /** Of this thread alone: its next call opens another session. */
+  /** Discards the session of this thread only: its next call opens another one. */
   drop(thread: SessionThread): void {
-    const at = this.#threads.get(thread);
-    if (at !== undefined) at.generation = NONE;
+    const session = this.#threads.get(thread);
+    if (session !== undefined) session.generation = NONE;
   }
 
   /**
    * Opens a session in the thread, and logs in if no other session has.
-   * @throws TokenFault that says why there is none.
+   * @throws TokenFault with the reason if that fails.
    */
   open(thread: SessionThread, label: string, pin: string, signal: AbortSignal): Promise<OpenedToken> {
     return this.#openings.run(OPENING, async () => {
-      // It waited too long for others.
+      // The call may have waited too long in the queue.
       signal.throwIfAborted();
-      const place = `${label} ${createHash('sha256').update(pin).digest('hex')}`;
-      const refused = this.#refused.get(place);
-      if (refused !== undefined) throw new TokenFault('pin', refused);
+      const pinKey = `${label} ${createHash('sha256').update(pin).digest('hex')}`;
+      const rejectionReason = this.#refused.get(pinKey);
+      if (rejectionReason !== undefined) throw new TokenFault('pin', rejectionReason);
       const token = this.#tokenOf(label);
-      const at: Place = { token, generation: NONE };
-      this.#threads.set(thread, at);
-      const opened = await this.#openSession(thread, token, signal);
-      if (!opened.isLoggedIn) await this.#login(thread, place, pin);
-      // Others may have lost theirs meanwhile: then this one is closed with them.
-      at.generation = token.cleared;
-      return opened;
+      const session: OpenSession = { token, generation: NONE };
+      this.#threads.set(thread, session);
+      const openedToken = await this.#openSession(thread, token, signal);
+      if (!openedToken.isLoggedIn) await this.#login(thread, pinKey, pin);
+      // Other sessions may have been lost meanwhile: then this one is closed with them.
+      session.generation = token.cleared;
+      return openedToken;
     });
   }
 
@@ -139,38 +139,38 @@ export class Pkcs11Library {
       return await thread.call('open', token.label);
     } catch (error) {
       if (!(error instanceof TokenFault)) throw error;
-      // Many libraries look for tokens only when they are initialized.
-      const isToLookAnew = error.kind === 'token' && !this.#isUsed(thread);
-      if (!isToLookAnew && error.code !== CKR.notInitialized) throw error;
-      if (isToLookAnew) await this.#finalize(thread, signal);
+      // Many libraries detect tokens only during initialization.
+      const needsRescan = error.kind === 'token' && !this.#isUsed(thread);
+      if (!needsRescan && error.code !== CKR.notInitialized) throw error;
+      if (needsRescan) await this.#finalize(thread, signal);
     }
     await this.#initialize(thread, signal);
     return thread.call('open', token.label);
   }
 
   /**
-   * Of one token, or of all. Each thread closes its session when what it does has ended, so that no session is closed
-   * while it is used, and no number of a former one is taken for a new one.
+   * Closes the sessions of one token, or of all. Each thread closes its session after its current call, so that no session is closed while
+   * it is used, and no handle of a former session is taken for a new one.
    */
   async #closeAll(signal: AbortSignal, token?: Token): Promise<void> {
     const aborted = new Promise<void>((resolve) => {
       signal.addEventListener('abort', () => resolve(), { once: true });
     });
-    for (const [thread, place] of this.#threads) {
-      if (token !== undefined && place?.token !== token) continue;
-      // A session that is gone is closed.
+    for (const [thread, session] of this.#threads) {
+      if (token !== undefined && session?.token !== token) continue;
+      // A session that is gone counts as closed.
       await Promise.race([thread.call('close').catch(() => {}), aborted]);
       signal.throwIfAborted();
     }
   }
 
-  async #login(thread: SessionThread, place: string, pin: string): Promise<void> {
+  async #login(thread: SessionThread, pinKey: string, pin: string): Promise<void> {
     try {
       await thread.call('login', pin);
     } catch (error) {
       if (!(error instanceof TokenFault) || error.kind !== 'pin') throw error;
       const reason = `the PIN was refused (${error.message}) and is not tried again; correct it and restart`;
-      this.#refused.set(place, reason);
+      this.#refused.set(pinKey, reason);
       throw new TokenFault('pin', reason);
     }
   }
@@ -188,14 +188,14 @@ export class Pkcs11Library {
     await thread.call('finalize');
   }
 
-  /** Another thread has a session, or is inside the library. */
+  /** Returns true if another thread has a session, or is inside the library. */
   #isUsed(but: SessionThread): boolean {
     return [...this.#threads.keys()].some((thread) => thread !== but && (thread.isBusy || this.isOpen(thread)));
   }
 
   #tokenOf(label: string): Token {
-    const known = this.#tokens.get(label);
-    if (known !== undefined) return known;
+    const existingToken = this.#tokens.get(label);
+    if (existingToken !== undefined) return existingToken;
     const token: Token = { label, generation: 0, cleared: 0 };
     this.#tokens.set(label, token);
     return token;

@@ -12,22 +12,19 @@ import { faultOf, TokenFault } from './fault.ts';
 import { Pkcs11Library } from './library.ts';
 import { SessionPool } from './session-pool.ts';
 import type { SessionThread } from './session-thread.ts';
-import { type KeyName, whatBecame } from './token-keys.ts';
+import { type KeyName, removalOutcome } from './token-keys.ts';
 
-/** A provider of type `pkcs11` as the configuration describes it. */
 type Pkcs11Settings = {
-  /** File of the library. */
   readonly library: string;
-  /** Label of the token. */
   readonly token: string;
-  /** Of its user. */
+  /** PIN of the user of the token. */
   readonly pin: string;
   readonly sessions: number;
   readonly timeoutSeconds: number;
 };
 
 type Options = {
-  /** The name under which the configuration lists this provider. */
+  /** Name under which the configuration lists this provider. */
   readonly name: string;
   readonly settings: Pkcs11Settings;
   readonly random: Random;
@@ -35,14 +32,14 @@ type Options = {
 
 const ID_BYTES = 16;
 /**
- * Signatures that one session makes in a row. Fewer are not worth another session; more would keep other calls
- * waiting for the whole of a large batch.
+ * Signatures that one session creates in a row. Fewer are not worth another session; more would make other calls wait for the whole of a
+ * large batch.
  */
-const LEAST_IN_A_ROW = 4;
-const MOST_IN_A_ROW = 32;
+const MIN_IN_A_ROW = 4;
+const MAX_IN_A_ROW = 32;
 const PROBE = 'vidimus';
 
-/** Keys in a hardware security module, by its PKCS#11 library. */
+/** Keys in a hardware security module, accessed by its PKCS#11 library. */
 export class Pkcs11Kms extends KmsProvider {
   readonly #name: string;
   readonly #random: Random;
@@ -50,7 +47,7 @@ export class Pkcs11Kms extends KmsProvider {
   readonly #pool: SessionPool;
 
   /**
-   * A token that is not there, or a PIN that is refused, is no reason not to start; `assertReachable` tells.
+   * A missing token or a rejected PIN does not prevent the start; `assertReachable` reports it.
    * @throws Error that tells the operator what to install or to correct.
    */
   static async open(options: Options): Promise<Pkcs11Kms> {
@@ -59,7 +56,7 @@ export class Pkcs11Kms extends KmsProvider {
       throw new Error(`The key provider "${name}" cannot be used: ${error.message}.`);
     });
     const kms = new Pkcs11Kms(options, library);
-    // A token that is not there yet is looked for anew by each call, and its probe says that it is down.
+    // Each later call looks for a missing token again, and the probe reports it as down.
     await kms.assertReachable().catch(() => {});
     return kms;
   }
@@ -78,7 +75,9 @@ export class Pkcs11Kms extends KmsProvider {
   }
 
   override generate(tenantId: string, algorithm: SigningAlgorithm): Promise<StoredKey> {
-    return this.#make(tenantId, algorithm, async (thread, key) => publicJwkOf(Buffer.from(await thread.call('generate', key)), algorithm));
+    return this.#createKey(tenantId, algorithm, async (thread, key) =>
+      publicJwkOf(Buffer.from(await thread.call('generate', key)), algorithm),
+    );
   }
 
   override async import(tenantId: string, material: PrivateKeyMaterial): Promise<StoredKey> {
@@ -86,7 +85,7 @@ export class Pkcs11Kms extends KmsProvider {
     const der = imported.export({ format: 'der', type: 'pkcs8' });
     try {
       const secret = secretIn(der, algorithm);
-      return await this.#make(tenantId, algorithm, async (thread, key) => {
+      return await this.#createKey(tenantId, algorithm, async (thread, key) => {
         await thread.call('import', key, new Uint8Array(secret));
         return publicJwk;
       });
@@ -101,14 +100,14 @@ export class Pkcs11Kms extends KmsProvider {
     return signature;
   }
 
-  /** A token signs one thing at a time: several sessions share a batch. */
+  /** A token signs one text at a time, so several sessions share a batch. */
   override async signMany(key: SigningKey, datas: readonly ToSign[]): Promise<readonly Uint8Array[]> {
     const even = Math.ceil(datas.length / this.#sessions);
-    const length = Math.min(MOST_IN_A_ROW, Math.max(LEAST_IN_A_ROW, even));
+    const length = Math.min(MAX_IN_A_ROW, Math.max(MIN_IN_A_ROW, even));
     const giveUp = new AbortController();
     const parts: Promise<readonly Uint8Array[]>[] = [];
-    for (let at = 0; at < datas.length; at += length) {
-      const part = datas.slice(at, at + length).map((data) => toSign(key.handle.algorithm, data));
+    for (let offset = 0; offset < datas.length; offset += length) {
+      const part = datas.slice(offset, offset + length).map((data) => toSign(key.handle.algorithm, data));
       parts.push(this.#signInARow(nameOf(key), part, giveUp.signal));
     }
     try {
@@ -147,26 +146,26 @@ export class Pkcs11Kms extends KmsProvider {
     return this.#pool.run(async (thread) => (giveUp?.aborted === true ? [] : thread.call('sign', key, datas)));
   }
 
-  /** A key that does not sign for its public half, or that came too late for its caller, is removed. */
-  async #make(
+  /** Removes a new key that does not match its public half, or whose caller has given up. */
+  async #createKey(
     tenantId: string,
     algorithm: SigningAlgorithm,
     create: (thread: SessionThread, key: KeyName) => Promise<PublicJwk | undefined>,
   ): Promise<StoredKey> {
-    if (!this.algorithms.includes(algorithm)) throw this.#refused(`has no keys for ${algorithm}`);
+    if (!this.algorithms.includes(algorithm)) throw this.#invalidInputError(`has no keys for ${algorithm}`);
     const keyId = this.#random.bytes(ID_BYTES).toString('hex');
     const handle = { kms: this.#name, keyId, algorithm };
     const key = nameOf({ tenantId, handle });
     try {
       const publicJwk = await this.#pool.run(async (thread, signal, isRepeated) => {
-        // The first try may have got as far as the key.
+        // The first attempt may have created the key already.
         if (isRepeated) await thread.call('remove', key);
         try {
-          const made = await create(thread, key);
-          if (made === undefined || !(await isHalfOf(made, thread, key)))
+          const created = await create(thread, key);
+          if (created === undefined || !(await isHalfOf(created, thread, key)))
             throw new TokenFault('other', 'the token made a key whose public half does not belong to it');
           signal.throwIfAborted();
-          return made;
+          return created;
         } catch (error) {
           throw await withRemoval(error, key, thread);
         }
@@ -179,24 +178,24 @@ export class Pkcs11Kms extends KmsProvider {
 
   #asFailure(error: unknown, algorithm: SigningAlgorithm): unknown {
     if (!(error instanceof TokenFault)) return error;
-    if (error.kind === 'foreign') return this.#refused(`takes no private keys from outside (${error.message})`);
+    if (error.kind === 'foreign') return this.#invalidInputError(`takes no private keys from outside (${error.message})`);
     this.#pool.withdraw(algorithm);
-    return this.#refused(`makes no keys for ${algorithm} (${error.message})`);
+    return this.#invalidInputError(`makes no keys for ${algorithm} (${error.message})`);
   }
 
-  #refused(what: string): Failure {
+  #invalidInputError(what: string): Failure {
     return new Failure('invalid_input', `The token of the KMS provider "${this.#name}" ${what}.`);
   }
 }
 
-/** @returns the fault, which says so when the key could not be removed. */
+/** @returns the fault, with a note if the key could not be removed. */
 async function withRemoval(error: unknown, key: KeyName, thread: SessionThread): Promise<unknown> {
   try {
     await thread.call('remove', key);
     return error;
   } catch {
     const { kind, message, code } = faultOf(error);
-    return new TokenFault(kind, `${message}; ${whatBecame(key, false)}`, code);
+    return new TokenFault(kind, `${message}; ${removalOutcome(key, false)}`, code);
   }
 }
 
@@ -204,11 +203,11 @@ function nameOf({ tenantId, handle: { keyId, algorithm } }: Pick<SigningKey, 'te
   return { id: keyId, label: `${tenantId}.${keyId}`, algorithm };
 }
 
-/** Tokens hash by mechanisms that not all of them have, and over the whole data, which would travel to them. */
+/** Hashes locally: not all tokens have hash mechanisms, and those would need the whole data. */
 function toSign(algorithm: SigningAlgorithm, data: ToSign): Uint8Array {
   const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
   const { hash: name } = CURVES[algorithm];
-  // A copy of its own: what goes to a thread takes the whole buffer along that it is a part of.
+  // A copy: a message to a thread would otherwise carry the whole underlying buffer.
   return new Uint8Array(name === null ? bytes : hash(name, bytes, 'buffer'));
 }
 

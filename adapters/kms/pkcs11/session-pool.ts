@@ -1,36 +1,35 @@
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
-import { GuardedCalls, KeyRefused } from '../guarded-calls.ts';
+import { GuardedCalls, KeyRejectedError } from '../guarded-calls.ts';
 import { TokenFault } from './fault.ts';
 import type { Pkcs11Library } from './library.ts';
 import type { SessionThread } from './session-thread.ts';
 import type { KeyName } from './token-keys.ts';
 
 type Settings = {
-  /** The configured name of the provider. */
+  /** Configured name of the provider. */
   readonly name: string;
-  /** Label of the token. */
   readonly token: string;
   readonly pin: string;
   readonly sessions: number;
   readonly timeoutMs: number;
 };
 
-/** What is done in a session. It may be called a second time when the session was lost, and is told so. */
-type Work<T> = (thread: SessionThread, signal: AbortSignal, isRepeated: boolean) => Promise<T>;
+/** Work in a session. It is repeated once if the session was lost; `isRepeated` is true then. */
+type SessionWork<T> = (thread: SessionThread, signal: AbortSignal, isRepeated: boolean) => Promise<T>;
 
 /**
- * The sessions of one provider. They are opened as they are needed, up to the configured number, and each does one
- * thing at a time; what waits is bounded and ends in time. Lost sessions are opened anew, and the work is done once more.
+ * Sessions of one provider. They are opened on demand up to the configured number, and each runs one operation at a time; waiting calls are
+ * limited in number and time. A lost session is reopened, and its work repeated once.
  */
 export class SessionPool {
   readonly #settings: Settings;
   readonly #library: Pkcs11Library;
   readonly #calls: GuardedCalls;
   readonly #threads = new Set<SessionThread>();
-  /** The one that was used last is taken first, as it knows the keys that are in use. */
+  /** The most recently used session is taken first, because the handles of its keys are cached. */
   readonly #idle: SessionThread[] = [];
   #algorithms: readonly SigningAlgorithm[] | undefined;
-  /** Why the last call failed, for health: later ones are refused without a look at the token. */
+  /** Reason of the last failure, for health checks: while the circuit is open, calls fail without accessing the token. */
   #lastFault: Error | undefined;
   #isClosed = false;
 
@@ -41,12 +40,12 @@ export class SessionPool {
     library.enter();
   }
 
-  /** Of the keys that the token can make; undefined until it was seen. */
+  /** Algorithms of the keys that the token can create; undefined before the first session. */
   get algorithms(): readonly SigningAlgorithm[] | undefined {
     return this.#algorithms;
   }
 
-  /** @throws Failure `unavailable` while the token is left alone. */
+  /** @throws Failure `unavailable` while the circuit is open. */
   assertReady(): void {
     this.#calls.assertReady();
   }
@@ -56,41 +55,41 @@ export class SessionPool {
   }
 
   /** @throws Failure `unavailable`; TokenFault `curve` and `foreign` and a Failure of `work` are passed on. */
-  async run<T>(work: Work<T>): Promise<T> {
+  async run<T>(work: SessionWork<T>): Promise<T> {
     const answer = await this.#calls.run(async (signal) => {
       signal.addEventListener('abort', () => this.#failed(signal.reason));
-      const thread = this.#take();
+      const thread = this.#acquire();
       try {
-        const result = await this.#done(thread, signal, work);
+        const result = await this.#runInSession(thread, signal, work);
         this.#lastFault = undefined;
         return { result };
       } catch (error) {
         if (error instanceof TokenFault && (error.kind === 'curve' || error.kind === 'foreign')) return { refusal: error };
-        if (error instanceof TokenFault && error.kind === 'key') throw new KeyRefused(error.message);
-        // Whatever state it left the session in is not worked with.
+        if (error instanceof TokenFault && error.kind === 'key') throw new KeyRejectedError(error.message);
+        // The session may be in any state, so it is not used again.
         this.#library.drop(thread);
         this.#failed(error);
         throw error;
       } finally {
-        this.#putBack(thread);
+        this.#release(thread);
       }
     });
     if ('refusal' in answer) throw answer.refusal;
     return answer.result;
   }
 
-  /** A token that has no such curve does not get it later. */
+  /** Removes an algorithm: a token that lacks its curve does not get it later. */
   withdraw(algorithm: SigningAlgorithm): void {
-    this.#algorithms = this.#algorithms?.filter((offered) => offered !== algorithm);
+    this.#algorithms = this.#algorithms?.filter((supported) => supported !== algorithm);
   }
 
-  /** In all sessions; see `TokenSession.forget`. */
+  /** Forgets the handle of the key in all sessions; see `TokenSession.forget`. */
   forget(key: KeyName): void {
-    // A session that does not answer is replaced by one that knows no handles.
+    // A session that does not respond is replaced by one without handles.
     for (const thread of this.#threads) thread.call('forget', key).catch(() => {});
   }
 
-  /** A session in which the library does not come back within the time of a call is left to itself. */
+  /** Closes the pool. A session whose library call exceeds the timeout is abandoned. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -98,7 +97,7 @@ export class SessionPool {
     const signal = AbortSignal.timeout(this.#settings.timeoutMs);
     const isOver = new Promise((resolve) => signal.addEventListener('abort', resolve));
     const leaving = Promise.allSettled(threads.map((thread) => thread.call('close'))).then(() => this.#library.leave(threads, signal));
-    // Whatever the library says to it, its threads end below.
+    // The threads end below, whatever the library answers.
     await Promise.race([leaving.catch(() => {}), isOver]);
     const ending = threads.map((thread) => [thread.isBusy, thread.end()] as const);
     await Promise.allSettled(ending.filter(([isBusy]) => !isBusy).map(([, ended]) => ended));
@@ -108,7 +107,7 @@ export class SessionPool {
     if (error instanceof Error) this.#lastFault = error;
   }
 
-  async #done<T>(thread: SessionThread, signal: AbortSignal, work: Work<T>): Promise<T> {
+  async #runInSession<T>(thread: SessionThread, signal: AbortSignal, work: SessionWork<T>): Promise<T> {
     if (!this.#library.isOpen(thread)) await this.#open(thread, signal);
     try {
       return await work(thread, signal, false);
@@ -127,8 +126,8 @@ export class SessionPool {
     this.#algorithms ??= algorithms;
   }
 
-  /** There is one, since no more calls are under way than sessions are allowed. */
-  #take(): SessionThread {
+  /** A session is available, because there are no more calls than sessions. */
+  #acquire(): SessionThread {
     if (this.#isClosed) throw new Error('it is closed');
     const idle = this.#idle.pop();
     if (idle !== undefined) return idle;
@@ -137,7 +136,7 @@ export class SessionPool {
     return thread;
   }
 
-  #putBack(thread: SessionThread): void {
+  #release(thread: SessionThread): void {
     if (thread.isEnded) this.#threads.delete(thread);
     else this.#idle.push(thread);
   }

@@ -6,42 +6,39 @@ export type ThreadData = { readonly library: string };
 
 type Operations = { [Name in keyof TokenSession]: TokenSession[Name] };
 
-/** What goes to the thread. */
 export type Call = { readonly operation: keyof TokenSession; readonly parameters: unknown[] };
 
-/** What comes back. */
 export type Answer =
   | { readonly result: unknown }
   | {
       readonly fault: { readonly kind: FaultKind; readonly message: string; readonly code: number | undefined };
     };
 
-type Waiting = { readonly resolve: (result: unknown) => void; readonly reject: (error: Error) => void };
+type PendingCall = { readonly resolve: (result: unknown) => void; readonly reject: (error: Error) => void };
 
-/** Beside the sources and in what is built from them. */
+/** Worker program, beside this file in the sources and in the build. */
 const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? './session-worker.ts' : './session-worker.js', import.meta.url);
 
-/** A thread holds one session and some handles. */
+/** Heap of the thread, which holds one session and some handles. */
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 };
 
 /**
- * A session of a token in a thread of its own. A device that does not answer holds up this thread alone: neither the one
- * that serves requests, nor those in which Node reads files and looks up addresses. It cannot be interrupted, so that
- * it is busy until the library comes back.
+ * Session of a token in a thread of its own. A device that does not respond blocks this thread only: neither the main thread, nor the
+ * threads in which Node reads files and resolves names. A call cannot be interrupted, so the thread is busy until the library returns.
  */
 export class SessionThread {
   readonly #worker: Worker;
-  readonly #waiting: Waiting[] = [];
-  /** Resolves when the thread is gone, and with it whatever it had under way. */
+  readonly #waiting: PendingCall[] = [];
+  /** Resolves when the thread has ended, with everything that ran in it. */
   readonly ended: Promise<void>;
   #isEnded = false;
 
   constructor(library: string) {
     const workerData: ThreadData = { library };
-    // What the process was started with may be meant for its main program alone.
+    // Arguments of the process may be meant for its main program alone.
     const options = { workerData, name: 'pkcs11', resourceLimits: LIMITS, execArgv: [] };
     this.#worker = new Worker(PROGRAM, options);
-    // An idle thread does not keep the process.
+    // An idle thread does not keep the process alive.
     this.#worker.unref();
     this.#worker.on('message', (answer: Answer) => this.#settle(answer));
     this.#worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
@@ -53,7 +50,7 @@ export class SessionThread {
     });
   }
 
-  /** An operation is under way. */
+  /** True while an operation runs. */
   get isBusy(): boolean {
     return this.#waiting.length > 0;
   }
@@ -63,14 +60,14 @@ export class SessionThread {
   }
 
   /**
-   * Operations of one thread run in the order in which they are called. Bytes that are a parameter of their own go over
-   * to the thread, so that no copy of them stays here.
-   * @throws TokenFault of the operation; Error when the thread ended.
+   * Operations of one thread run in the order of the calls. A parameter that is a byte array is transferred to the thread, so that no copy
+   * stays here.
+   * @throws TokenFault of the operation; Error if the thread ended.
    */
   call<Name extends keyof Operations>(operation: Name, ...parameters: Parameters<Operations[Name]>): Promise<ReturnType<Operations[Name]>> {
     if (this.#isEnded) return Promise.reject(new Error('its thread ended'));
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve: resolve as Waiting['resolve'], reject });
+      this.#waiting.push({ resolve: resolve as PendingCall['resolve'], reject });
       this.#worker.ref();
       const call: Call = { operation, parameters };
       const bytes = parameters.filter((parameter) => parameter instanceof Uint8Array);
@@ -81,7 +78,7 @@ export class SessionThread {
     });
   }
 
-  /** Takes as long as the operation that is under way. */
+  /** Waits for the running operation. */
   async end(): Promise<void> {
     this.#isEnded = true;
     await this.#worker.terminate();

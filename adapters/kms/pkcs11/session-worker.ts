@@ -4,7 +4,7 @@ import { faultOf } from './fault.ts';
 import type { Answer, Call, ThreadData } from './session-thread.ts';
 import { TokenSession } from './token-session.ts';
 
-/** What a thread runs: one session, one operation after the other, in the order in which they come. */
+/** Program of the thread: one session, which runs operations sequentially in the order of their messages. */
 const { library } = workerData as ThreadData;
 const session = new TokenSession(await loadCryptoki(library));
 

@@ -1,9 +1,9 @@
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { MECHANISMS } from './algorithms.ts';
 import { type Attribute, CKA, CKO, type Cryptoki, type Handle } from './cryptoki.ts';
-import { asRefusal, CKR, faultOf, TokenFault } from './fault.ts';
+import { asRejection, CKR, faultOf, TokenFault } from './fault.ts';
 
-/** How a key is found on the token: by both, so that the identifier of another tenant's key finds nothing. */
+/** Identifies a key on the token by both values, so that the id of another tenant's key finds nothing. */
 export type KeyName = {
   /** CKA_ID, hexadecimal. */
   readonly id: string;
@@ -12,13 +12,13 @@ export type KeyName = {
   readonly algorithm: SigningAlgorithm;
 };
 
-/** More than a pair under one name is a fault of the token, and is removed as far as this goes. */
-const MOST_OBJECTS = 16;
+/** More objects than a pair under one name are a fault of the token; up to this number of them are removed. */
+const MAX_OBJECTS = 16;
 
-/** @returns CKA_EC_POINT of the new pair. @throws TokenFault `curve` when the token makes no such pair. */
+/** @returns CKA_EC_POINT of the new pair. @throws TokenFault `curve` if the token cannot create such a pair. */
 export function generatePair(cryptoki: Cryptoki, session: Handle, key: KeyName): Buffer {
   const { generate: mechanism } = MECHANISMS[key.algorithm];
-  const pair = firstTaken(key, 'curve', (curve, privateHalf) =>
+  const pair = createWithFirstAccepted(key, 'curve', (curve, privateHalf) =>
     cryptoki.C_GenerateKeyPair(
       session,
       { mechanism },
@@ -27,13 +27,13 @@ export function generatePair(cryptoki: Cryptoki, session: Handle, key: KeyName):
         { type: CKA.private, value: false },
         { type: CKA.verify, value: true },
         { type: CKA.ecParameters, value: curve },
-        ...named(key),
+        ...nameAttributes(key),
       ],
       privateHalf,
     ),
   );
-  return orDestroyed(cryptoki, session, key, [pair.publicKey, pair.privateKey], () => {
-    assertKept(cryptoki, session, pair.privateKey);
+  return destroyOnFault(cryptoki, session, key, [pair.publicKey, pair.privateKey], () => {
+    assertNotExtractable(cryptoki, session, pair.privateKey);
     const [point] = cryptoki.C_GetAttributeValue(session, pair.publicKey, [{ type: CKA.ecPoint }]);
     return point?.value ?? Buffer.alloc(0);
   });
@@ -41,11 +41,11 @@ export function generatePair(cryptoki: Cryptoki, session: Handle, key: KeyName):
 
 /**
  * @param secret the private number (RFC 5915 section 3), or the seed of Ed25519 (RFC 8032 section 5.1.5).
- * @throws TokenFault `foreign` when the token takes no key from outside.
+ * @throws TokenFault `foreign` if the token accepts no external keys.
  */
 export function createPrivateKey(cryptoki: Cryptoki, session: Handle, key: KeyName, secret: Buffer): void {
   const { keyType } = MECHANISMS[key.algorithm];
-  const made = firstTaken(key, 'foreign', (curve, privateHalf) =>
+  const object = createWithFirstAccepted(key, 'foreign', (curve, privateHalf) =>
     cryptoki.C_CreateObject(session, [
       { type: CKA.class, value: CKO.privateKey },
       { type: CKA.keyType, value: keyType },
@@ -54,44 +54,44 @@ export function createPrivateKey(cryptoki: Cryptoki, session: Handle, key: KeyNa
       ...privateHalf,
     ]),
   );
-  orDestroyed(cryptoki, session, key, [made], () => assertKept(cryptoki, session, made));
+  destroyOnFault(cryptoki, session, key, [object], () => assertNotExtractable(cryptoki, session, object));
 }
 
-/** @throws TokenFault `key` unless there is exactly one, and it is for the algorithm. */
+/** @throws TokenFault `key` unless exactly one key exists, and is for the algorithm. */
 export function findPrivateKey(cryptoki: Cryptoki, session: Handle, key: KeyName): Handle {
-  const [found, ...more] = find(cryptoki, session, [{ type: CKA.class, value: CKO.privateKey }, ...named(key)]);
-  if (found === undefined) throw new TokenFault('key', `the token has no key ${key.label}`);
+  const [privateKey, ...more] = find(cryptoki, session, [{ type: CKA.class, value: CKO.privateKey }, ...nameAttributes(key)]);
+  if (privateKey === undefined) throw new TokenFault('key', `the token has no key ${key.label}`);
   if (more.length > 0) throw new TokenFault('key', `the token has more than one key ${key.label}`);
-  const [shown] = cryptoki.C_GetAttributeValue(session, found, [{ type: CKA.ecParameters }]);
-  const curve = shown?.value ?? Buffer.alloc(0);
-  // A token would sign with any curve, and a hash of the wrong length is cut.
+  const [attribute] = cryptoki.C_GetAttributeValue(session, privateKey, [{ type: CKA.ecParameters }]);
+  const curve = attribute?.value ?? Buffer.alloc(0);
+  // A token would sign with any curve, and truncate a hash of the wrong length.
   if (!MECHANISMS[key.algorithm].curve.some((name) => name.equals(curve)))
     throw new TokenFault('key', `the key ${key.label} is not for ${key.algorithm}`);
-  return found;
+  return privateKey;
 }
 
-/** Both halves, and what an interrupted creation left. */
+/** Destroys both halves, and the remains of an interrupted creation. */
 export function destroyAll(cryptoki: Cryptoki, session: Handle, key: KeyName): void {
-  for (const object of find(cryptoki, session, named(key))) destroy(cryptoki, session, object);
+  for (const object of find(cryptoki, session, nameAttributes(key))) destroy(cryptoki, session, object);
 }
 
 function find(cryptoki: Cryptoki, session: Handle, template: readonly Attribute[]): Handle[] {
   cryptoki.C_FindObjectsInit(session, template);
   try {
-    return cryptoki.C_FindObjects(session, MOST_OBJECTS);
+    return cryptoki.C_FindObjects(session, MAX_OBJECTS);
   } finally {
     cryptoki.C_FindObjectsFinal(session);
   }
 }
 
-function named({ id, label }: KeyName): Attribute[] {
+function nameAttributes({ id, label }: KeyName): Attribute[] {
   return [
     { type: CKA.id, value: Buffer.from(id, 'hex') },
     { type: CKA.label, value: label },
   ];
 }
 
-/** It signs and never leaves. */
+/** Template of a key that signs and is not extractable. */
 function privateTemplate(key: KeyName): Attribute[] {
   return [
     { type: CKA.token, value: true },
@@ -99,43 +99,47 @@ function privateTemplate(key: KeyName): Attribute[] {
     { type: CKA.sensitive, value: true },
     { type: CKA.extractable, value: false },
     { type: CKA.sign, value: true },
-    ...named(key),
+    ...nameAttributes(key),
   ];
 }
 
-/** And does nothing else; some tokens have no such attributes for keys of elliptic curves. */
-const NOTHING_ELSE: readonly Attribute[] = [CKA.decrypt, CKA.unwrap, CKA.derive, CKA.signRecover].map((type) => ({ type, value: false }));
+/** Attributes that forbid all other uses; some tokens lack them for elliptic curves. */
+const NO_OTHER_USES: readonly Attribute[] = [CKA.decrypt, CKA.unwrap, CKA.derive, CKA.signRecover].map((type) => ({ type, value: false }));
 
-/** Some tokens pass over what they do not keep to. */
-function assertKept(cryptoki: Cryptoki, session: Handle, key: Handle): void {
+/** Some tokens ignore attributes that they do not support, so the created key is checked. */
+function assertNotExtractable(cryptoki: Cryptoki, session: Handle, key: Handle): void {
   const [sensitive, extractable] = cryptoki.C_GetAttributeValue(session, key, [{ type: CKA.sensitive }, { type: CKA.extractable }]);
   if (sensitive?.value[0] === 1 && extractable?.value[0] === 0) return;
   throw new TokenFault('other', 'the token made a key that could leave it');
 }
 
-/** The first that the token takes, from the narrowest to the plainest. */
-function firstTaken<T>(key: KeyName, refused: 'curve' | 'foreign', make: (curve: Buffer, privateHalf: readonly Attribute[]) => T): T {
+/** Tries templates from the strictest to the plainest, until the token accepts one. */
+function createWithFirstAccepted<T>(
+  key: KeyName,
+  kind: 'curve' | 'foreign',
+  create: (curve: Buffer, privateHalf: readonly Attribute[]) => T,
+): T {
   const plain = privateTemplate(key);
-  let last: TokenFault | undefined;
-  for (const privateHalf of [[...plain, ...NOTHING_ELSE], plain]) {
+  let lastFault: TokenFault | undefined;
+  for (const privateHalf of [[...plain, ...NO_OTHER_USES], plain]) {
     for (const curve of MECHANISMS[key.algorithm].curve) {
       try {
-        return make(curve, privateHalf);
+        return create(curve, privateHalf);
       } catch (error) {
-        last = asRefusal(error, refused);
-        if (last.kind === 'session') throw last;
+        lastFault = asRejection(error, kind);
+        if (lastFault.kind === 'session') throw lastFault;
       }
     }
   }
-  throw last ?? new TokenFault('other', 'no curve');
+  throw lastFault ?? new TokenFault('other', 'no curve');
 }
 
-/** @throws the fault of `work`, which says what became of the objects. */
-function orDestroyed<T>(cryptoki: Cryptoki, session: Handle, key: KeyName, made: readonly Handle[], work: () => T): T {
+/** @throws the fault of `work`, with a note on the objects. */
+function destroyOnFault<T>(cryptoki: Cryptoki, session: Handle, key: KeyName, objects: readonly Handle[], work: () => T): T {
   try {
     return work();
   } catch (error) {
-    const kept = made.filter((object) => {
+    const undestroyed = objects.filter((object) => {
       try {
         destroy(cryptoki, session, object);
         return false;
@@ -144,12 +148,12 @@ function orDestroyed<T>(cryptoki: Cryptoki, session: Handle, key: KeyName, made:
       }
     });
     const { kind, message, code } = faultOf(error);
-    throw new TokenFault(kind, `${message}; ${whatBecame(key, kept.length === 0)}`, code);
+    throw new TokenFault(kind, `${message}; ${removalOutcome(key, undestroyed.length === 0)}`, code);
   }
 }
 
-/** For operators: a key that nobody uses may stand on the token until they remove it. */
-export function whatBecame({ label }: KeyName, isGone: boolean): string {
+/** Note for operators: an unused key may stay on the token until they remove it. */
+export function removalOutcome({ label }: KeyName, isGone: boolean): string {
   return isGone ? 'the key was destroyed' : `the key ${label} could not be destroyed: remove it from the token`;
 }
 

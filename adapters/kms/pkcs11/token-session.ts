@@ -1,29 +1,28 @@
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../../application/tenant-cache/bounded.ts';
+import { boundedBytes } from '../../../application/tenant-cache/cache-memory.ts';
 import { CURVES, type SigningAlgorithm } from '../../../domain/shared/jwk.ts';
-import { MECHANISMS, offeredBy } from './algorithms.ts';
+import { MECHANISMS, supportedAlgorithms } from './algorithms.ts';
 import { CKF, CKS_RW_USER, CKU_USER, type Cryptoki, type Handle } from './cryptoki.ts';
 import { CKR, faultOf, TokenFault } from './fault.ts';
 import { createPrivateKey, destroyAll, findPrivateKey, generatePair, type KeyName } from './token-keys.ts';
 
 const KNOWN_KEY_BYTES = 512 * 1024;
-/** More than any signature here takes: an operation whose room is too small would stay open. */
-const ROOM_BYTES = 256;
+/** Larger than any signature: an operation with too small a buffer would stay active. */
+const SIGNATURE_BUFFER_BYTES = 256;
 
-/** What an opened token says of itself. */
 export type OpenedToken = {
   readonly algorithms: readonly SigningAlgorithm[];
-  /** The login is the whole process', so that another session may have done it. */
+  /** A login covers the whole process, so another session may have logged in. */
   readonly isLoggedIn: boolean;
 };
 
 /**
- * One session with one token. Every function may block for as long as the device likes, so that this lives in a thread
- * of its own; `session-thread.ts` is its remote control. What goes wrong is thrown as `TokenFault`.
+ * Session with one token. Every function may block for as long as the device does, so the object lives in a thread of its own;
+ * `session-thread.ts` controls it remotely. Faults are thrown as `TokenFault`.
  */
 export class TokenSession {
   readonly #cryptoki: Cryptoki;
-  /** By label and algorithm. Handles of objects are good for the session that found them. */
+  /** Handles by label and algorithm. They are valid for the session that found them. */
   readonly #keys = new LRUCache<string, Handle>(boundedBytes<Handle>(KNOWN_KEY_BYTES));
   #session: Handle | undefined;
 
@@ -43,23 +42,23 @@ export class TokenSession {
     this.#cryptoki.C_Finalize();
   }
 
-  /** In place of the session that there was. */
+  /** Replaces the current session. */
   open(label: string): OpenedToken {
     this.close();
     const slot = this.#slotOf(label);
     const session = this.#cryptoki.C_OpenSession(slot, CKF.serial | CKF.readWrite);
     this.#session = session;
     const mechanisms = new Set(this.#cryptoki.C_GetMechanismList(slot));
-    const algorithms = offeredBy((mechanism) =>
+    const algorithms = supportedAlgorithms((mechanism) =>
       mechanisms.has(mechanism) ? this.#cryptoki.C_GetMechanismInfo(slot, mechanism) : undefined,
     );
     return { algorithms, isLoggedIn: this.#isLoggedIn(session) };
   }
 
-  /** @throws TokenFault `pin` when it is refused. */
+  /** @throws TokenFault `pin` if the PIN is rejected. */
   login(pin: string): void {
     try {
-      this.#cryptoki.C_Login(this.#opened(), CKU_USER, pin);
+      this.#cryptoki.C_Login(this.#currentSession(), CKU_USER, pin);
     } catch (error) {
       if (faultOf(error).code !== CKR.userAlreadyLoggedIn) throw error;
     }
@@ -72,40 +71,40 @@ export class TokenSession {
     try {
       if (session !== undefined) this.#cryptoki.C_CloseSession(session);
     } catch {
-      // It is gone already.
+      // The session is gone already.
     }
   }
 
-  /** The session is there, and the user logged in. */
+  /** @throws TokenFault unless the session exists and the user is logged in. */
   assertLoggedIn(): void {
-    if (!this.#isLoggedIn(this.#opened())) throw notLoggedIn();
+    if (!this.#isLoggedIn(this.#currentSession())) throw notLoggedIn();
   }
 
-  /** @param datas what the mechanism takes: hashes for ECDSA, the data itself for EdDSA. */
+  /** @param datas input of the mechanism: hashes for ECDSA, the data itself for EdDSA. */
   sign(key: KeyName, datas: readonly Uint8Array[]): Uint8Array[] {
-    const place = `${key.label} ${key.algorithm}`;
-    const known = this.#keys.get(place);
+    const cacheKey = `${key.label} ${key.algorithm}`;
+    const cachedHandle = this.#keys.get(cacheKey);
     try {
-      const handle = known ?? this.#find(key);
-      this.#keys.set(place, handle);
+      const handle = cachedHandle ?? this.#find(key);
+      this.#keys.set(cacheKey, handle);
       return this.#signAll(key, handle, datas);
     } catch (error) {
-      this.#keys.delete(place);
-      // Somebody may have made the object anew, as a restored backup does.
-      if (known === undefined || faultOf(error).kind !== 'key') throw error;
+      this.#keys.delete(cacheKey);
+      // The object may have been replaced, for example by a restored backup.
+      if (cachedHandle === undefined || faultOf(error).kind !== 'key') throw error;
       return this.#signAll(key, this.#find(key), datas);
     }
   }
 
   /** @returns CKA_EC_POINT. */
   generate(key: KeyName): Uint8Array {
-    return new Uint8Array(generatePair(this.#cryptoki, this.#opened(), key));
+    return new Uint8Array(generatePair(this.#cryptoki, this.#currentSession(), key));
   }
 
-  /** @param secret is overwritten. */
+  /** @param secret is overwritten afterwards. */
   import(key: KeyName, secret: Uint8Array): void {
     try {
-      createPrivateKey(this.#cryptoki, this.#opened(), key, bufferOf(secret));
+      createPrivateKey(this.#cryptoki, this.#currentSession(), key, bufferOf(secret));
     } finally {
       secret.fill(0);
     }
@@ -113,12 +112,12 @@ export class TokenSession {
 
   remove(key: KeyName): void {
     this.forget(key);
-    // Who is not logged in sees no private objects.
+    // Without a login, private objects are invisible.
     this.assertLoggedIn();
-    destroyAll(this.#cryptoki, this.#opened(), key);
+    destroyAll(this.#cryptoki, this.#currentSession(), key);
   }
 
-  /** The token may give the number of a destroyed object to another one. */
+  /** Forgets a handle: the token may reuse the number of a destroyed object. */
   forget(key: KeyName): void {
     this.#keys.delete(`${key.label} ${key.algorithm}`);
   }
@@ -127,8 +126,8 @@ export class TokenSession {
     const { sign: mechanism } = MECHANISMS[algorithm];
     const length = 2 * CURVES[algorithm].bytes;
     return datas.map((data) => {
-      this.#cryptoki.C_SignInit(this.#opened(), { mechanism }, handle);
-      const signature = this.#cryptoki.C_Sign(this.#opened(), bufferOf(data), Buffer.alloc(ROOM_BYTES));
+      this.#cryptoki.C_SignInit(this.#currentSession(), { mechanism }, handle);
+      const signature = this.#cryptoki.C_Sign(this.#currentSession(), bufferOf(data), Buffer.alloc(SIGNATURE_BUFFER_BYTES));
       if (signature.length !== length) throw new TokenFault('key', `the signature of ${label} has ${signature.length} bytes`);
       return new Uint8Array(signature);
     });
@@ -136,29 +135,29 @@ export class TokenSession {
 
   #find(key: KeyName): Handle {
     try {
-      return findPrivateKey(this.#cryptoki, this.#opened(), key);
+      return findPrivateKey(this.#cryptoki, this.#currentSession(), key);
     } catch (error) {
-      // Who is not logged in sees no private objects.
+      // Without a login, private objects are invisible.
       if (faultOf(error).kind === 'key') this.assertLoggedIn();
       throw error;
     }
   }
 
-  #slotOf(wanted: string): Handle {
+  #slotOf(requestedLabel: string): Handle {
     const tokens = this.#cryptoki
       .C_GetSlotList(true)
       .map((slot) => ({ slot, label: this.#labelOf(slot) }))
       .filter(({ label }) => label !== undefined);
-    const [found, ...more] = tokens.filter(({ label }) => label === wanted);
-    if (found === undefined) {
-      const message = `no token is labelled "${wanted}"; the library shows ${tokens.length} initialized ones`;
+    const [match, ...more] = tokens.filter(({ label }) => label === requestedLabel);
+    if (match === undefined) {
+      const message = `no token is labelled "${requestedLabel}"; the library shows ${tokens.length} initialized ones`;
       throw new TokenFault('token', message);
     }
-    if (more.length > 0) throw new TokenFault('token', `more than one token is labelled "${wanted}"`);
-    return found.slot;
+    if (more.length > 0) throw new TokenFault('token', `more than one token is labelled "${requestedLabel}"`);
+    return match.slot;
   }
 
-  /** Labels are padded with blanks. A slot that does not tell, or whose token was never initialized, has none. */
+  /** Labels are padded with blanks. A slot without information, or with a token that was never initialized, has none. */
   #labelOf(slot: Handle): string | undefined {
     try {
       const { label, flags } = this.#cryptoki.C_GetTokenInfo(slot);
@@ -173,7 +172,7 @@ export class TokenSession {
     return this.#cryptoki.C_GetSessionInfo(session).state === CKS_RW_USER;
   }
 
-  #opened(): Handle {
+  #currentSession(): Handle {
     if (this.#session === undefined) throw new TokenFault('session', 'there is no session');
     return this.#session;
   }
@@ -183,9 +182,9 @@ function notLoggedIn(): TokenFault {
   return new TokenFault('session', 'the user is not logged in');
 }
 
-/** Messages between threads carry plain bytes; the package wants its own kind. */
+/** Messages between threads carry plain bytes; the package needs a Buffer. */
 function bufferOf(bytes: Uint8Array): Buffer {
-  // Nothing at all has no address, and libraries refuse data without one.
+  // An empty array has no address, and libraries reject data without one.
   if (bytes.byteLength === 0) return Buffer.alloc(1).subarray(0, 0);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

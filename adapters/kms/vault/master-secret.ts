@@ -3,15 +3,15 @@ import { isMissingPlace, VaultError } from './vault-error.ts';
 import { VaultSession } from './vault-session.ts';
 import { mountPath, type VaultSettings } from './vault-settings.ts';
 
-/** What the secret is derived from. It can never be changed: everything that is sealed would be lost. */
+/** Input of the derivation. It must never change: everything that is sealed would be lost. */
 const TEXT = Buffer.from('vidimus/master-secret').toString('base64');
 const SECRET_BYTES = 64;
 const KEY_NAME = /^\w(?:[\w.-]{0,126}\w)?$/;
 const MAC = /^vault:v(?<version>\d+):(?<code>[A-Za-z0-9+/]+={0,2})$/;
 
 /**
- * The secret under which the service seals, derived by Transit (HMAC-SHA-512 of a fixed text), so that it is stored
- * nowhere. The version of the key is part of the question: a rotation inside Vault changes nothing.
+ * Master secret under which the service seals, derived by Transit (HMAC-SHA-512 of a fixed text), so that it is stored nowhere. The version
+ * of the key is part of the request, so a rotation inside Vault changes nothing.
  * @returns 64 bytes in base64url. @throws Error that tells the operator what to do.
  */
 export async function masterSecretFrom(settings: VaultSettings, key: string, version: number): Promise<string> {

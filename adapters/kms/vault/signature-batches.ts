@@ -1,28 +1,28 @@
-/** Vault takes up to 32 MiB, what stands before it often 1 MiB. One text alone may be longer. */
+/** Vault accepts up to 32 MiB, proxies often 1 MiB. A single text may be longer. */
 const MAX_CALL_CHARACTERS = 512 * 1024;
 const MAX_CALL_TEXTS = 100;
-/** While a call for a key is under way, others wait for the next one, but no longer. */
+/** Texts wait for a running call of the same key at most this long. */
 const HOLD_MS = 200;
-/** Of all keys, under way included. */
+/** Limit over all keys, including running calls. */
 const MAX_TEXTS = 20_000;
 const MAX_CHARACTERS = 64 * 1024 ** 2;
 
-/** Each text has its own: what is wrong with one concerns no other. */
+/** Outcome of one text; an error of one text does not affect the others. */
 export type Outcome = Uint8Array | Error;
 
-type Waiting = { readonly text: string; readonly resolve: (signature: Uint8Array) => void; readonly reject: (error: unknown) => void };
+type WaitingText = { readonly text: string; readonly resolve: (signature: Uint8Array) => void; readonly reject: (error: unknown) => void };
 
 type Settings<Key> = {
-  /** One call. @returns an outcome for each text, in their order. */
+  /** Makes one call. @returns an outcome for each text, in their order. */
   readonly send: (key: Key, texts: readonly string[]) => Promise<readonly Outcome[]>;
-  /** What becomes of the outcome of one text that is an error. */
-  readonly refused: (error: Error) => Error;
+  /** Converts the error of one text. */
+  readonly toError: (error: Error) => Error;
 };
 
-/** What waits for one key, and the call that it waits for. */
+/** Waiting texts of one key, and the call that they wait for. */
 type Lane<Key> = {
   readonly key: Key;
-  readonly waiting: Waiting[];
+  readonly waiting: WaitingText[];
   characters: number;
   isDue: boolean;
   /** The last call, until it has ended or has taken too long. */
@@ -31,8 +31,8 @@ type Lane<Key> = {
 };
 
 /**
- * Signatures that are asked for at the same time under one key travel in one call: those of one turn of the event loop,
- * and those that come while a call for that key is under way.
+ * Batches the signatures of one key into calls: those of one turn of the event loop, and those that arrive while a call for the key is
+ * running.
  */
 export class SignatureBatches<Key> {
   readonly #settings: Settings<Key>;
@@ -46,11 +46,11 @@ export class SignatureBatches<Key> {
 
   /**
    * @param name of the key; equal names have equal keys.
-   * @throws what `send` throws, what `refused` makes of the outcome, or of an Error when too much waits already.
+   * @throws the error of `send` or of the outcome; an error if too many texts are waiting.
    */
   sign(name: string, key: Key, text: string): Promise<Uint8Array> {
     if (this.#texts >= MAX_TEXTS || this.#characters + text.length > MAX_CHARACTERS) {
-      return Promise.reject(this.#settings.refused(new Error('too much waits to be signed')));
+      return Promise.reject(this.#settings.toError(new Error('too much waits to be signed')));
     }
     this.#texts++;
     this.#characters += text.length;
@@ -63,14 +63,14 @@ export class SignatureBatches<Key> {
   }
 
   #laneOf(name: string, key: Key): Lane<Key> {
-    const known = this.#lanes.get(name);
-    if (known !== undefined) return known;
+    const existingLane = this.#lanes.get(name);
+    if (existingLane !== undefined) return existingLane;
     const lane = { key, waiting: [], characters: 0, isDue: false, held: undefined, underWay: 0 };
     this.#lanes.set(name, lane);
     return lane;
   }
 
-  /** After the turn: what other requests ask for in it goes along. */
+  /** Sends after the turn, so that texts of other requests in the turn are included. */
   #flushSoon(name: string, lane: Lane<Key>): void {
     if (lane.isDue) return;
     lane.isDue = true;
@@ -80,30 +80,30 @@ export class SignatureBatches<Key> {
     });
   }
 
-  async #send(name: string, lane: Lane<Key>, batch: readonly Waiting[]): Promise<void> {
+  async #send(name: string, lane: Lane<Key>, batch: readonly WaitingText[]): Promise<void> {
     const call = {};
-    const letGo = () => {
+    const release = () => {
       if (lane.held !== call) return;
       lane.held = undefined;
       if (lane.waiting.length > 0) this.#flushSoon(name, lane);
     };
     lane.held = call;
     lane.underWay++;
-    const timer = setTimeout(letGo, HOLD_MS);
+    const timer = setTimeout(release, HOLD_MS);
     await this.#settle(lane.key, batch);
     clearTimeout(timer);
     lane.underWay--;
-    letGo();
+    release();
     if (lane.underWay === 0 && lane.waiting.length === 0) this.#lanes.delete(name);
   }
 
-  async #settle(key: Key, batch: readonly Waiting[]): Promise<void> {
+  async #settle(key: Key, batch: readonly WaitingText[]): Promise<void> {
     try {
       const texts = batch.map(({ text }) => text);
       const outcomes = await this.#settings.send(key, texts);
       for (const [index, { resolve, reject }] of batch.entries()) {
         const outcome = outcomes[index] ?? new Error('a signature is missing');
-        if (outcome instanceof Error) reject(this.#settings.refused(outcome));
+        if (outcome instanceof Error) reject(this.#settings.toError(outcome));
         else resolve(outcome);
       }
     } catch (error) {
@@ -119,15 +119,15 @@ function isFull({ waiting, characters }: Lane<unknown>): boolean {
   return waiting.length >= MAX_CALL_TEXTS || characters >= MAX_CALL_CHARACTERS;
 }
 
-/** All that waits, in as few calls as the limits of one allow; while another call holds the lane, full ones only. */
-function takeBatches(lane: Lane<unknown>): readonly (readonly Waiting[])[] {
-  const batches: Waiting[][] = [];
+/** Takes all waiting texts in as few calls as possible; while another call holds the lane, only full batches. */
+function takeBatches(lane: Lane<unknown>): readonly (readonly WaitingText[])[] {
+  const batches: WaitingText[][] = [];
   const isHeld = lane.held !== undefined;
   while (lane.waiting.length > 0 && (!isHeld || isFull(lane))) batches.push(takeBatch(lane));
   return batches;
 }
 
-function takeBatch(lane: Lane<unknown>): Waiting[] {
+function takeBatch(lane: Lane<unknown>): WaitingText[] {
   let characters = 0;
   let count = 0;
   for (const { text } of lane.waiting) {

@@ -14,10 +14,9 @@ import {
 import { valueOrUndefined } from '../../../domain/shared/value-or-undefined.ts';
 import { VaultError } from './vault-error.ts';
 
-/** A version of a key in Transit. Its versions differ in their private halves, so one of ours is always one of them. */
+/** Version of a key in Transit. Versions differ in their private halves, so the version identifies the key. */
 export type TransitKey = { readonly name: string; readonly version: number; readonly algorithm: SigningAlgorithm };
 
-/** Transit's names for the types of keys. */
 export const TRANSIT_TYPES: Readonly<Record<SigningAlgorithm, string>> = {
   ES256: 'ecdsa-p256',
   ES384: 'ecdsa-p384',
@@ -30,20 +29,20 @@ const TENANT = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const RAW_ED25519 = /^[A-Za-z0-9+/]{43}=$/;
 
 /**
- * `<tenant>.<random>.<algorithm>`. Transit would sign with an Ed25519 key where one on P-256 is meant, and the signature
- * has the same length: the algorithm is in the name so that a handle that was altered names no key.
+ * Returns `<tenant>.<random>.<algorithm>`. Transit would sign with an Ed25519 key in place of a P-256 key, and the signature has the same
+ * length: with the algorithm in the name, an altered handle names no key.
  */
 export function newKeyName(tenantId: string, algorithm: SigningAlgorithm, random: Random): string {
   if (!TENANT.test(tenantId)) throw new Error('The name of the tenant cannot be part of the name of a key.');
   return `${tenantId}.${random.token()}.${algorithm.toLowerCase()}`;
 }
 
-/** What a handle carries: a rotation inside Vault does not change what is signed with. */
+/** Key id of a handle, with the version: a rotation inside Vault does not change the signing key. */
 export function keyIdOf(name: string, version: number): string {
   return `${name}@${version}`;
 }
 
-/** @throws Error unless the handle is one that was made for this tenant and algorithm. */
+/** @throws Error unless the handle was created for this tenant and algorithm. */
 export function parseHandle({ tenantId, handle: { keyId, algorithm } }: SigningKey): TransitKey {
   const { name, type, version } = HANDLE.exec(keyId)?.groups ?? {};
   if (name === undefined || !name.startsWith(`${tenantId}.`)) {
@@ -56,8 +55,8 @@ export function parseHandle({ tenantId, handle: { keyId, algorithm } }: SigningK
 }
 
 /**
- * Reads what `GET <mount>/keys/<name>` says of a key that was just made.
- * @throws VaultError when it is not the key that was asked for, or its private half can be had.
+ * Parses the response of `GET <mount>/keys/<name>` for a new key.
+ * @throws VaultError unless it is the requested key and its private half cannot be exported.
  */
 export function parseTransitKey(
   { data }: JsonObject,
@@ -75,7 +74,7 @@ export function parseTransitKey(
   return { version, publicJwk };
 }
 
-/** PEM, or for Ed25519 the 32 bytes in base64. */
+/** Transit returns PEM, or for Ed25519 the 32 bytes in base64. */
 function parsePublicKey(text: unknown, algorithm: SigningAlgorithm): PublicJwk | undefined {
   if (typeof text !== 'string') return undefined;
   const publicJwk = RAW_ED25519.test(text) ? rawKey(text) : pemKey(text);
@@ -92,8 +91,8 @@ function pemKey(text: string): PublicJwk | undefined {
 }
 
 /**
- * The bytes of `vault:v<version>:<base64url>`. With `marshaling_algorithm` `jws` they are `r || s` for ECDSA.
- * @returns undefined unless the version of the key and the length are what they must be.
+ * Parses the bytes of `vault:v<version>:<base64url>`. With `marshaling_algorithm` `jws` they are `r || s` for ECDSA.
+ * @returns undefined for a wrong version of the key or a wrong length.
  */
 export function parseSignature(value: unknown, { version, algorithm }: TransitKey): Uint8Array | undefined {
   const prefix = `vault:v${version}:`;

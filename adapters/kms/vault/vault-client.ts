@@ -1,21 +1,21 @@
 import nodeVault from 'node-vault';
 import { isJsonObject, type JsonObject } from '../../../domain/shared/json.ts';
 import { type Exchange, VaultConnection } from './vault-connection.ts';
-import { refusal, VaultError } from './vault-error.ts';
+import { toVaultError, VaultError } from './vault-error.ts';
 import type { VaultSettings } from './vault-settings.ts';
 
 export type VaultCall = {
   readonly method: Exchange['method'];
-  /** Below `/v1/`, encoded. */
+  /** Path below `/v1/`, encoded. */
   readonly path: string;
   readonly body?: JsonObject | undefined;
   readonly token?: string;
-  /** What must not appear in an error, should Vault repeat it; the token does not either. */
+  /** Values that must not appear in an error, should Vault repeat them; the token does not either. */
   readonly secrets?: readonly string[];
   readonly signal: AbortSignal;
 };
 
-/** Calls of Vault's HTTP interface, as somebody who has a token or none. */
+/** Calls of Vault's HTTP interface, with or without a token. */
 export class VaultClient {
   readonly #vault: nodeVault.client;
   readonly #connection: VaultConnection;
@@ -24,42 +24,42 @@ export class VaultClient {
     const connection = new VaultConnection(settings);
     const vault = nodeVault({
       endpoint: settings.address,
-      // It would print what is sent.
+      // The default prints requests.
       debug: () => {},
-      // Its own way to send follows redirects with the token, has no limit for answers and cannot be broken off.
+      // The default transport follows redirects with the token, has no limit for responses and cannot be aborted.
       'request-promise': { defaults: () => (options: Exchange) => connection.exchange(options) },
     });
-    // It takes these from the variables of Vault's command line, which are not about this service.
+    // The library takes these from variables of Vault's command line, which do not concern this service.
     Object.assign(vault, { token: '', namespace: settings.namespace ?? '', pathPrefix: '' });
     this.#vault = vault;
     this.#connection = connection;
   }
 
   /**
-   * @returns the answer; an empty object when Vault has nothing to say.
+   * @returns the response; an empty object if Vault returns none.
    * @throws VaultError, or the reason of the signal.
    */
   async call({ method, path, body, token, secrets = [], signal }: VaultCall): Promise<JsonObject> {
-    // A Vault agent between may insist on the first header, so that no page of a browser can call it.
+    // A Vault agent in between may require the first header, which protects it from pages in a browser.
     const headers = { 'X-Vault-Request': 'true', ...(token !== undefined && { 'X-Vault-Token': token }) };
     const options = { method, path: `/${path}`, headers, signal, ...(body !== undefined && { json: body }) };
     const answer: unknown = await this.#vault.request(options).catch((error: unknown) => {
-      throw explained(error, token === undefined ? secrets : [token, ...secrets]);
+      throw toCallError(error, token === undefined ? secrets : [token, ...secrets]);
     });
     if (!isJsonObject(answer)) throw new VaultError('what listens there is no Vault: its answer is no JSON');
     return answer;
   }
 
-  /** Ends after the calls that are under way. */
+  /** Resolves after the running calls. */
   async close(): Promise<void> {
     await this.#connection.close();
   }
 }
 
-/** `node-vault` gives an answer that is not 200 or 204 as the `response` of an error. */
-function explained(error: unknown, secrets: readonly string[]): unknown {
+/** `node-vault` returns a response other than 200 or 204 as the `response` of an error. */
+function toCallError(error: unknown, secrets: readonly string[]): unknown {
   const { response } = error as {
     readonly response?: { readonly statusCode: number; readonly body: unknown };
   };
-  return response === undefined ? error : refusal(response.statusCode, response.body, secrets);
+  return response === undefined ? error : toVaultError(response.statusCode, response.body, secrets);
 }

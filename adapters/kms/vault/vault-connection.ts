@@ -6,12 +6,12 @@ import type { VaultSettings } from './vault-settings.ts';
 
 /** A hundred signatures, or a key with a thousand versions, are well below. */
 export const MAX_ANSWER_BYTES = 1024 ** 2;
-/** An unused connection is kept for so long: below what proxies between usually keep. */
-const KEPT_MS = 30_000;
-/** Beside the calls that are under way: a login, a check. */
+/** Idle time of a connection, below the usual timeouts of proxies. */
+const KEEP_ALIVE_MS = 30_000;
+/** Connections besides those of calls: a login, a check. */
 const SPARE_CONNECTIONS = 2;
 
-/** What `node-vault` wants sent. */
+/** Request of `node-vault`. */
 export type Exchange = {
   readonly uri: string;
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -21,8 +21,8 @@ export type Exchange = {
 };
 
 /**
- * The connections to one Vault. Nothing of the environment changes where they lead or what they trust, redirects are not
- * followed, answers are bounded, and a call ends when its signal says so.
+ * Connections to one Vault. The environment changes neither their target nor their trust, redirects are not followed, responses are
+ * bounded, and a call ends when its signal is aborted.
  */
 export class VaultConnection {
   readonly #address: string;
@@ -36,15 +36,15 @@ export class VaultConnection {
       new Pool(this.#address, {
         connections: atOnce + SPARE_CONNECTIONS,
         pipelining: 1,
-        keepAliveTimeout: KEPT_MS,
-        keepAliveMaxTimeout: KEPT_MS,
+        keepAliveTimeout: KEEP_ALIVE_MS,
+        keepAliveMaxTimeout: KEEP_ALIVE_MS,
         maxResponseSize: MAX_ANSWER_BYTES,
         connect: ca === undefined ? { allowH2: false } : trusting(ca),
       });
     this.#pool = this.#open();
   }
 
-  /** @throws VaultError without the library's own error, which knows what was sent; the reason of the signal. */
+  /** @throws VaultError without the library's own error, which contains the request; the reason of the signal. */
   async exchange({ uri, method, headers, json, signal }: Exchange) {
     const pool = this.#pool;
     try {
@@ -64,13 +64,13 @@ export class VaultConnection {
     }
   }
 
-  /** Ends after the calls that are under way. */
+  /** Resolves after the running calls. */
   close(): Promise<void> {
     this.#closing ??= this.#pool.close();
     return this.#closing;
   }
 
-  /** Where one connection has gone silent, those that are kept may have, too, and each would cost a call its time. */
+  /** If one connection is dead, the idle ones may be, too, and each would cost a call its timeout. */
   #replace(pool: Pool): void {
     if (this.#pool !== pool || this.#closing !== undefined) return;
     this.#pool = this.#open();
@@ -78,7 +78,7 @@ export class VaultConnection {
   }
 }
 
-/** The file is read for each new connection, so that authorities can be exchanged while the service runs. */
+/** The file is read for each new connection, so that authorities can be replaced while the service runs. */
 function trusting(file: string): buildConnector.connector {
   return (options, callback) => {
     readFile(file)
@@ -116,7 +116,7 @@ function unreachable(error: unknown, address: string): VaultError {
   return new VaultError(`no connection (${code}); is the address right, and does the server run?`);
 }
 
-/** Codes name a fault without telling anything of the request. */
+/** Codes name a fault without revealing the request. */
 function codeOf(error: unknown): string {
   const { code, cause } = (error ?? {}) as { readonly code?: unknown; readonly cause?: unknown };
   if (typeof code === 'string') return code;

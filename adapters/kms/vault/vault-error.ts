@@ -1,15 +1,15 @@
 import { isJsonObject } from '../../../domain/shared/json.ts';
-import { KeyRefused } from '../guarded-calls.ts';
+import { KeyRejectedError } from '../guarded-calls.ts';
 
 const MAX_TEXT = 300;
-/** What Vault calls a path under which nothing is mounted, and a namespace that is not there. */
+/** Messages of Vault for a path without a mount, and for a missing namespace. */
 const MISSING_PLACE = /no handler for route|namespace not found/;
 
-/** A call that was not served, in words for the operator. What was sent is never part of them. */
+/** Failed call, described for the operator. The request is never part of the description. */
 export class VaultError extends Error {
-  /** Of an answer that Vault itself wrote; undefined when no such answer came. */
+  /** Status of a response of Vault itself; undefined without such a response. */
   readonly status: number | undefined;
-  /** Vault's own words, all in one. */
+  /** Messages of Vault, joined. */
   readonly text: string;
 
   constructor(message: string, status?: number, text = '') {
@@ -21,25 +21,25 @@ export class VaultError extends Error {
 }
 
 /**
- * What an answer with a status other than 200 and 204 says.
- * @param secrets of the request, in case that Vault repeats one of them.
+ * Describes a response with a status other than 200 and 204.
+ * @param secrets of the request, in case Vault repeats one of them.
  */
-export function refusal(status: number, body: unknown, secrets: readonly string[]): VaultError {
+export function toVaultError(status: number, body: unknown, secrets: readonly string[]): VaultError {
   if (status >= 300 && status < 400) {
     return new VaultError(
       `it answered with a redirect (${status}), which is not followed; "address" has to name a server that serves calls itself`,
     );
   }
-  // A proxy before Vault has a limit of its own, which one large text exceeds and others do not.
+  // A proxy before Vault has a limit of its own, which only large texts exceed.
   if (status === 413) return new VaultError('what was to be signed is too large for it (413)', status);
-  // Whatever else listens on that address has other words.
+  // Other servers at that address have other error formats.
   const errors = isJsonObject(body) && Array.isArray(body['errors']) ? body['errors'] : undefined;
   if (errors === undefined) return new VaultError(`what listens there is no Vault: it answered ${status}`);
   const text = quotable(errors, secrets);
   return new VaultError(explained(status, text), status, text);
 }
 
-/** A part of Vault's own words that may stand in a log: one line, short, without what was secret in the request. */
+/** Excerpt of Vault's messages for the log: one line, short, without secrets of the request. */
 export function quotable(texts: readonly unknown[], secrets: readonly string[] = []): string {
   let text = texts.filter((entry) => typeof entry === 'string').join('; ');
   for (const secret of secrets) if (secret !== '') text = text.replaceAll(secret, '…');
@@ -50,14 +50,14 @@ export function quotable(texts: readonly unknown[], secrets: readonly string[] =
     .slice(0, MAX_TEXT);
 }
 
-/** What concerns only the key or the path of one call says nothing about whether Vault works. */
-export function asKeyRefused(error: unknown): unknown {
+/** A failure that concerns only the key or the path of one call says nothing about Vault itself. */
+export function asKeyRejected(error: unknown): unknown {
   if (!(error instanceof VaultError) || isMissingPlace(error)) return error;
   const { status, message } = error;
-  return status === 400 || status === 403 || status === 404 || status === 413 ? new KeyRefused(message) : error;
+  return status === 400 || status === 403 || status === 404 || status === 413 ? new KeyRejectedError(message) : error;
 }
 
-/** Whether the mount or the namespace is not there. */
+/** Returns true if the mount or the namespace is missing. */
 export function isMissingPlace({ status, text }: VaultError): boolean {
   return status === 404 && MISSING_PLACE.test(text);
 }

@@ -5,22 +5,22 @@ import type { SigningKey, StoredKey } from '../../../domain/keys/signing-key.ts'
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { CURVES, type SigningAlgorithm, thumbprint } from '../../../domain/shared/jwk.ts';
 import { valueOrUndefined } from '../../../domain/shared/value-or-undefined.ts';
-import { GuardedCalls, KeyRefused } from '../guarded-calls.ts';
+import { GuardedCalls, KeyRejectedError } from '../guarded-calls.ts';
 import { KmsProvider } from '../kms-provider.ts';
 import { parsePrivateKey } from '../private-key.ts';
 import { type Outcome, SignatureBatches } from './signature-batches.ts';
 import { keyIdOf, newKeyName, parseHandle, parseSignature, parseTransitKey, TRANSIT_TYPES, type TransitKey } from './transit-key.ts';
-import { asKeyRefused, isMissingPlace, quotable, VaultError } from './vault-error.ts';
+import { asKeyRejected, isMissingPlace, quotable, VaultError } from './vault-error.ts';
 import { VaultSession } from './vault-session.ts';
 import { mountPath, type VaultSettings } from './vault-settings.ts';
 
-/** Of what is signed with an Ed25519 key, which takes all of it; Vault takes requests of up to 32 MiB. */
+/** Limit of a text for Ed25519, which signs all of it; Vault accepts requests of up to 32 MiB. */
 const MAX_BYTES = 16 * 1024 ** 2;
-/** A key that is not there. */
+/** Name of a key that does not exist. */
 const NO_KEY = 'vidimus.check';
 
 type Options = {
-  /** The name under which the configuration lists this provider. */
+  /** Name under which the configuration lists this provider. */
   readonly name: string;
   readonly settings: VaultSettings;
   readonly random: Random;
@@ -29,8 +29,8 @@ type Options = {
 type Call = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: JsonObject) => Promise<JsonObject>;
 
 /**
- * Keys in the engine Transit of HashiCorp Vault or OpenBao, which never shows their private halves. Nothing is called before
- * the first key is needed.
+ * Keys in the Transit engine of HashiCorp Vault or OpenBao, which never reveals their private halves. Vault is not called before the first
+ * key is needed.
  */
 export class VaultKms extends KmsProvider {
   readonly #name: string;
@@ -54,14 +54,14 @@ export class VaultKms extends KmsProvider {
     this.#session = new VaultSession(settings, (work) => this.#calls.run(work));
     this.#batches = new SignatureBatches({
       send: (key, texts) => this.#run((call) => this.#signTexts(call, key, texts)),
-      refused: (error) => this.#calls.unavailable(error),
+      toError: (error) => this.#calls.unavailable(error),
     });
     this.#leftovers = new Leftovers((keyName) => this.#destroy(keyName));
   }
 
   override async generate(tenantId: string, algorithm: SigningAlgorithm): Promise<StoredKey> {
     const name = newKeyName(tenantId, algorithm, this.#random);
-    return this.#made(name, algorithm, async (call) => {
+    return this.#createKey(name, algorithm, async (call) => {
       const type = TRANSIT_TYPES[algorithm];
       await call('POST', `keys/${name}`, { type, exportable: false, allow_plaintext_backup: false });
     });
@@ -70,7 +70,7 @@ export class VaultKms extends KmsProvider {
   override async import(tenantId: string, material: PrivateKeyMaterial): Promise<StoredKey> {
     const { key, publicJwk, algorithm } = parsePrivateKey(material);
     const name = newKeyName(tenantId, algorithm, this.#random);
-    const take = async (call: Call) => {
+    const importKey = async (call: Call) => {
       const { data } = await call('GET', 'wrapping_key');
       const wrappingKey = (data as JsonObject | undefined)?.['public_key'];
       await call('POST', `keys/${name}/import`, {
@@ -82,7 +82,7 @@ export class VaultKms extends KmsProvider {
         allow_plaintext_backup: false,
       });
     };
-    return this.#made(name, algorithm, take, thumbprint(publicJwk));
+    return this.#createKey(name, algorithm, importKey, thumbprint(publicJwk));
   }
 
   override async sign(key: SigningKey, data: ToSign): Promise<Uint8Array> {
@@ -102,7 +102,7 @@ export class VaultKms extends KmsProvider {
     await this.#destroy(parseHandle(key).name);
   }
 
-  /** Not held up by failures of other calls: who asks wants to know what is wrong now. One at a time. */
+  /** Bypasses the circuit breaker, because the current problem is of interest. Runs one check at a time. */
   override assertReachable(): Promise<void> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
@@ -120,7 +120,7 @@ export class VaultKms extends KmsProvider {
     if (hash !== null) return this.#batches.sign(keyId, key, createHash(hash).update(data).digest('base64'));
     const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
     if (bytes.length > MAX_BYTES) {
-      const reason = new KeyRefused(`with Ed25519 at most ${MAX_BYTES} bytes can be signed`);
+      const reason = new KeyRejectedError(`with Ed25519 at most ${MAX_BYTES} bytes can be signed`);
       return Promise.reject(this.#calls.unavailable(reason));
     }
     const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -143,11 +143,16 @@ export class VaultKms extends KmsProvider {
     return results.map((result: JsonObject | null) => outcomeOf(result ?? {}, key));
   }
 
-  /** @param take makes the key in Vault. @param expected thumbprint that the public half must have. */
-  async #made(name: string, algorithm: SigningAlgorithm, take: (call: Call) => Promise<void>, expected?: string): Promise<StoredKey> {
+  /** @param create creates the key in Vault. @param expected thumbprint that the public half must have. */
+  async #createKey(
+    name: string,
+    algorithm: SigningAlgorithm,
+    create: (call: Call) => Promise<void>,
+    expected?: string,
+  ): Promise<StoredKey> {
     try {
       return await this.#run(async (call) => {
-        await take(call);
+        await create(call);
         const { version, publicJwk } = parseTransitKey(await call('GET', `keys/${name}`), algorithm);
         if (expected !== undefined && thumbprint(publicJwk) !== expected) {
           throw new VaultError('it holds another key than the one that it was given');
@@ -160,7 +165,7 @@ export class VaultKms extends KmsProvider {
     }
   }
 
-  /** @returns whether there was such a key. */
+  /** @returns true if the key existed. */
   #destroy(name: string): Promise<boolean> {
     return this.#run(async (call) => {
       for (let attempt = 1; ; attempt++) {
@@ -169,9 +174,9 @@ export class VaultKms extends KmsProvider {
           await call('DELETE', `keys/${name}`);
           return true;
         } catch (error) {
-          // Versions of Vault differ in how they say that a key is not there.
+          // Versions of Vault report a missing key differently.
           if (!(await this.#isThere(call, name))) return false;
-          // Of calls that remove one key at the same time, one can fail although the key is about to go.
+          // Of concurrent removals of one key, one can fail although the key is about to be removed.
           const isFinal = error instanceof VaultError && error.status === 403;
           if (isFinal || attempt === MAX_REMOVALS) throw error;
         }
@@ -207,7 +212,7 @@ export class VaultKms extends KmsProvider {
       try {
         return await work(this.#callWith(signal));
       } catch (error) {
-        throw asKeyRefused(error);
+        throw asKeyRejected(error);
       }
     });
   }
@@ -218,38 +223,38 @@ export class VaultKms extends KmsProvider {
 }
 
 function outcomeOf({ signature, error }: JsonObject, key: TransitKey): Outcome {
-  if (typeof error === 'string' && error !== '') return new KeyRefused(quotable([error]));
-  return parseSignature(signature, key) ?? new KeyRefused('it signed with another key or algorithm than asked');
+  if (typeof error === 'string' && error !== '') return new KeyRejectedError(quotable([error]));
+  return parseSignature(signature, key) ?? new KeyRejectedError('it signed with another key or algorithm than asked');
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Attempts to remove a key that is still there. */
+/** Attempts to remove a key that still exists. */
 const MAX_REMOVALS = 3;
 const MAX_NAMES = 1_000;
 const MAX_TRIES = 10;
 const PAUSE_MS = 10_000;
 
 /**
- * Keys that were perhaps made, though the call that makes them failed: nobody knows them, so they are removed. One that
- * is not there is looked for once more, since Vault may carry out a call that was given up.
+ * Keys that may exist although the call that creates them failed: nothing refers to them, so they are removed. A missing key is looked up
+ * once more, because Vault may still execute a call that was aborted.
  */
 class Leftovers {
   readonly #remove: (name: string) => Promise<boolean>;
-  /** How often each was tried. */
+  /** Number of attempts per key. */
   readonly #tries = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #isSweeping = false;
   #isClosed = false;
 
-  /** @param remove tells whether there was such a key. */
+  /** @param remove returns true if the key existed. */
   constructor(remove: (name: string) => Promise<boolean>) {
     this.#remove = remove;
   }
 
-  /** Nobody waits for it; what does not fit any more stays in Vault, unused. */
+  /** Removes the key in the background; keys beyond the limit stay in Vault, unused. */
   add(name: string): void {
     if (this.#tries.size >= MAX_NAMES || this.#isClosed) return;
     this.#tries.set(name, 0);
@@ -264,7 +269,7 @@ class Leftovers {
   async #sweep(): Promise<void> {
     if (this.#isSweeping) return;
     this.#isSweeping = true;
-    // What is added meanwhile comes last and is reached as well.
+    // Names that are added meanwhile come last and are visited as well.
     for (const [name, tries] of this.#tries) {
       if (this.#isClosed) break;
       const wasThere = await this.#remove(name).catch(() => undefined);
@@ -283,13 +288,13 @@ class Leftovers {
 /** RFC 5649 section 3 */
 const ALTERNATIVE_INITIAL_VALUE = Buffer.from('a65959a6', 'hex');
 const AES_KEY_BYTES = 32;
-const LEAST_RSA_BITS = 3072;
+const MIN_RSA_BITS = 3072;
 
 /**
- * A private key as Transit takes it in: an AES key that is used once, encrypted by RSA-OAEP with SHA-256 for Transit's
- * wrapping key, and behind it the PKCS#8 structure wrapped by that AES key (AES-KWP, RFC 5649).
- * @param wrappingKey PEM, as `GET <mount>/wrapping_key` gives it.
- * @returns base64. @throws VaultError when the wrapping key is none.
+ * Wraps a private key for the import into Transit: a single-use AES key, encrypted by RSA-OAEP with SHA-256 for Transit's wrapping key,
+ * followed by the PKCS#8 structure wrapped by that AES key (AES-KWP, RFC 5649).
+ * @param wrappingKey PEM of `GET <mount>/wrapping_key`.
+ * @returns base64. @throws VaultError for an invalid wrapping key.
  */
 function wrapPrivateKey(privateKey: KeyObject, wrappingKey: unknown, random: Random): string {
   const recipient = readWrappingKey(wrappingKey);
@@ -310,7 +315,7 @@ function wrapPrivateKey(privateKey: KeyObject, wrappingKey: unknown, random: Ran
 function readWrappingKey(pem: unknown): KeyObject {
   const key = typeof pem === 'string' ? parsed(pem) : undefined;
   const bits = key?.asymmetricKeyDetails?.modulusLength ?? 0;
-  if (key?.asymmetricKeyType !== 'rsa' || bits < LEAST_RSA_BITS) {
+  if (key?.asymmetricKeyType !== 'rsa' || bits < MIN_RSA_BITS) {
     throw new VaultError('its wrapping key is no RSA key of at least 3072 bits');
   }
   return key;

@@ -6,21 +6,20 @@ import { mountPath, type VaultAuth } from './vault-settings.ts';
 
 const MAX_FILE_BYTES = 64 * 1024;
 
-/** A token, and for how long Vault takes it. */
 export type Login = {
   readonly token: string;
-  /** Infinite for a token that does not end. */
+  /** Infinite for a token that does not expire. */
   readonly ttlMs: number;
   readonly isRenewable: boolean;
 };
 
 /**
- * Logs in. A token from the configuration is looked at.
- * @throws VaultError without `status`, so that a refused login is not taken for a refused key; the reason of the signal.
+ * Logs in. A token from the configuration is looked up.
+ * @throws VaultError without `status`, so that a rejected login is not taken for a rejected key; the reason of the signal.
  */
 export async function logIn(client: VaultClient, auth: VaultAuth, signal: AbortSignal): Promise<Login> {
   try {
-    if (auth.method === 'token') return await lookedUp(client, auth.token, signal);
+    if (auth.method === 'token') return await lookUpToken(client, auth.token, signal);
     const credentials = await credentialsOf(auth);
     const path = `auth/${mountPath(auth.mount)}/login`;
     const secrets = Object.values(credentials);
@@ -31,10 +30,10 @@ export async function logIn(client: VaultClient, auth: VaultAuth, signal: AbortS
   }
 }
 
-/** Whether Vault takes a token at all, whatever it may be used for. */
-export async function isTaken(client: VaultClient, token: string, signal: AbortSignal): Promise<boolean> {
+/** Returns true if Vault accepts the token, whatever its permissions. */
+export async function isAcceptedToken(client: VaultClient, token: string, signal: AbortSignal): Promise<boolean> {
   try {
-    await lookedUp(client, token, signal);
+    await lookUpToken(client, token, signal);
     return true;
   } catch (error) {
     if (error instanceof VaultError && error.status === 403) return false;
@@ -42,13 +41,13 @@ export async function isTaken(client: VaultClient, token: string, signal: AbortS
   }
 }
 
-/** @throws VaultError with the status of Vault's answer when it does not prolong the token. */
+/** @throws VaultError with the status of Vault's response if the token is not renewed. */
 export async function renew(client: VaultClient, { token }: Login, signal: AbortSignal): Promise<Login> {
   const path = 'auth/token/renew-self';
   return readLogin((await client.call({ method: 'POST', path, body: {}, token, signal }))['auth']);
 }
 
-async function lookedUp(client: VaultClient, token: string, signal: AbortSignal): Promise<Login> {
+async function lookUpToken(client: VaultClient, token: string, signal: AbortSignal): Promise<Login> {
   const path = 'auth/token/lookup-self';
   const { data } = await client.call({ method: 'GET', path, token, signal });
   const { ttl, renewable } = isJsonObject(data) ? data : ({} as JsonObject);
@@ -70,7 +69,7 @@ async function credentialsOf(auth: Exclude<VaultAuth, { method: 'token' }>): Pro
   return { role: auth.role, jwt: await serviceAccount(auth.tokenFile) };
 }
 
-/** Kubernetes exchanges the file now and then. */
+/** The file is read each time, because Kubernetes replaces it. */
 async function serviceAccount(file: string): Promise<string> {
   const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
     throw new VaultError(`the token of the service account cannot be read from ${file} (${error.code})`);

@@ -1,4 +1,4 @@
-/** How the service proves to Vault who it is. */
+/** Authentication of the service at Vault. */
 export type VaultAuth =
   | { readonly method: 'token'; readonly token: string }
   | { readonly method: 'approle'; readonly mount: string; readonly roleId: string; readonly secretId: string }
@@ -6,27 +6,26 @@ export type VaultAuth =
       readonly method: 'kubernetes';
       readonly mount: string;
       readonly role: string;
-      /** File with the token of the service account. */
       readonly tokenFile: string;
     };
 
-/** A Vault or OpenBao as the configuration describes it. */
+/** Vault or OpenBao as configured. */
 export type VaultSettings = {
   /** `https://host:port`, also with a path. */
   readonly address: string;
-  /** Where the engine Transit is mounted. */
+  /** Mount path of the Transit engine. */
   readonly mount: string;
   readonly namespace?: string | undefined;
   readonly auth: VaultAuth;
-  /** File with the authorities (PEM) that its certificate may come from; otherwise those that Node trusts. */
+  /** File with the authorities (PEM) of its certificate; by default those that Node trusts. */
   readonly ca?: string | undefined;
-  /** Calls that may be under way at the same time. */
+  /** Number of concurrent calls. */
   readonly atOnce: number;
-  /** For one call, waiting included. */
+  /** Timeout of one call, including waiting. */
   readonly timeoutSeconds: number;
 };
 
-/** A mount as a path: each of its parts encoded, without empty ones. */
+/** Encodes each segment of a mount path, without empty ones. */
 export function mountPath(mount: string): string {
   return mount.split('/').filter(Boolean).map(encodeURIComponent).join('/');
 }

@@ -15,36 +15,36 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { documentRepositories } from './document-repositories.ts';
-import { unlessMissing } from './existing.ts';
 import type { Journal } from './journal.ts';
+import { undefinedIfNotFound } from './not-found.ts';
 
-/** The repositories of a tenant as an adapter has them, without a log. */
+/** Repositories of a tenant as an adapter implements them, without the audit log. */
 export type PlainTenantRepositories = Omit<TenantRepositories, 'audit'> & { readonly audit: AuditLog };
 
 export type PlainServiceRepositories = Omit<ServiceRepositories, 'tenants' | 'audit'> & {
   readonly audit: ServiceAuditLog & {
-    /** Whether the chain of a tenant has this entry. */
+    /** Returns true if the chain of the tenant has this entry. */
     has(tenantId: TenantId, entry: Pick<AuditEntry, 'sequence' | 'hash'>): Promise<boolean>;
   };
   readonly tenants: Omit<ServiceRepositories['tenants'], 'remove' | 'removeEnded'> & {
-    /** @returns the head of the chain that went with the tenant. */
+    /** @returns the head of the chain that was removed with the tenant. */
     remove(id: TenantId): Promise<AuditHead | undefined>;
-    /** The same if its time is over; `ended` is undefined otherwise. */
+    /** Removes the tenant if it has expired; otherwise `ended` is undefined. */
     removeEnded(id: TenantId, now: Date): Promise<{ readonly ended?: Tenant; readonly head?: AuditHead }>;
   };
 };
 
 type Note = (change: AuditChange) => void;
 
-/** Methods that only read. Each is named, so that a new one does not pass for such a method unseen. */
+/** Methods that only read. Each is listed by name, so that a new method that writes cannot pass unrecorded. */
 function reads<T, Name extends keyof T>(repository: T, ...names: readonly Name[]): Pick<T, Name> {
   const bound = names.map((name) => [name, (repository[name] as () => unknown).bind(repository)]);
   return Object.fromEntries(bound) as Pick<T, Name>;
 }
 
 /**
- * Notes every write of a tenant's repositories. Each method stands here by name, so a new one does not compile until
- * somebody has decided what the log says of it.
+ * Records every write to the repositories of a tenant in the audit log. Each method is listed by name, so a new method does not compile
+ * until its log entry is decided.
  */
 export function auditedTenant(plain: PlainTenantRepositories, tenantId: TenantId, journal: Journal, now: () => Date): TenantRepositories {
   const note: Note = (change) => journal.note(tenantId, change);
@@ -53,11 +53,11 @@ export function auditedTenant(plain: PlainTenantRepositories, tenantId: TenantId
     ...documentRepositories(({ kind, repository }) => audited(kind, plain[repository] as Documents<never>, note)),
     tenant: {
       ...reads(tenant, 'get'),
-      async save(wanted) {
-        // A caller that saves what is not there is told so by the write itself.
-        const before = await unlessMissing(tenant.get());
-        const saved = await tenant.save(wanted);
-        note(describeChange('tenant', tenantId, before ?? saved, saved));
+      async save(updatedTenant) {
+        // A missing tenant is reported by the write below.
+        const previousTenant = await undefinedIfNotFound(tenant.get());
+        const saved = await tenant.save(updatedTenant);
+        note(describeChange('tenant', tenantId, previousTenant ?? saved, saved));
         return saved;
       },
     },
@@ -65,7 +65,7 @@ export function auditedTenant(plain: PlainTenantRepositories, tenantId: TenantId
       ...reads(clients, 'get', 'list'),
       ...auditedClients(
         clients,
-        (id) => unlessMissing(clients.get(id)),
+        (id) => undefinedIfNotFound(clients.get(id)),
         (_client, change) => note(change),
         now,
       ),
@@ -81,10 +81,10 @@ export function auditedTenant(plain: PlainTenantRepositories, tenantId: TenantId
         note(describeChange('status-list', list.id, undefined, list));
       },
       async rebind(id, binding, state) {
-        const before = await statusLists.get(id);
-        const after = await statusLists.rebind(id, binding, state);
-        if (after !== undefined) note(describeChange('status-list', id, before, { ...before, ...binding }));
-        return after;
+        const previousList = await statusLists.get(id);
+        const reboundList = await statusLists.rebind(id, binding, state);
+        if (reboundList !== undefined) note(describeChange('status-list', id, previousList, { ...previousList, ...binding }));
+        return reboundList;
       },
       async removeUnused(id) {
         const removed = await statusLists.removeUnused(id);
@@ -128,9 +128,9 @@ export function auditedService(
         for (const client of belongings?.clients ?? []) journal.note(tenant.id, describeNewClient(client));
       },
       async remove(id) {
-        const before = await tenants.find(id);
+        const removedTenant = await tenants.find(id);
         const { sequence, hash } = (await tenants.remove(id)) ?? { sequence: 0, hash: '' };
-        const change = describeChange('tenant', id, before, undefined);
+        const change = describeChange('tenant', id, removedTenant, undefined);
         journal.note(SERVICE_SCOPE, change, { tenantId: id, sequence, hash });
       },
       async removeEnded(id, now) {
@@ -151,7 +151,7 @@ export function auditedService(
       ...reads(audit, 'list', 'head', 'nextScope'),
       note: (change) => journal.note(SERVICE_SCOPE, change),
       async prune(tenantId, { sequence, hash }) {
-        // The tenant may have gone since its log was read, and another one of its id have come.
+        // The tenant may have been removed since its log was read, and another tenant with its id created.
         if (!(await audit.has(tenantId, { sequence, hash }))) throw new Failure('conflict', 'the log has changed');
         const change = { action: 'pruned', kind: 'audit-log', changes: [{ member: 'entries', before: sequence }] } as const;
         journal.note(tenantId, { ...change, target: 'chain' });
@@ -175,9 +175,9 @@ function auditedClients(
       note(client, describeNewClient(client));
     },
     async save(client) {
-      const before = await find(client.clientId);
+      const previousClient = await find(client.clientId);
       const saved = await clients.save(client);
-      note(saved, describeClient(before ?? saved, saved, now()));
+      note(saved, describeClient(previousClient ?? saved, saved, now()));
       return saved;
     },
   };
@@ -191,9 +191,9 @@ function audited<T extends { readonly id: string }>(kind: DocumentKind, document
       note(describeChange(kind, document.id, undefined, document));
     },
     async put(document) {
-      const before = await documents.find(document.id);
+      const previousDocument = await documents.find(document.id);
       await documents.put(document);
-      note(describeChange(kind, document.id, before, document));
+      note(describeChange(kind, document.id, previousDocument, document));
     },
     async remove(id) {
       await documents.remove(id);
@@ -209,14 +209,14 @@ function auditedTrustLists(lists: TrustListRepository, note: Note): TrustListRep
       await lists.add(list);
       note(describeChange('trust-list', list.id, undefined, list));
     },
-    async replace(list, former) {
-      const replaced = await lists.replace(list, former);
-      if (replaced) note(describeChange('trust-list', list.id, former.list, list));
+    async replace(list, replacedVersion) {
+      const replaced = await lists.replace(list, replacedVersion);
+      if (replaced) note(describeChange('trust-list', list.id, replacedVersion.list, list));
       return replaced;
     },
-    async remove(former) {
-      const removed = await lists.remove(former);
-      if (removed) note(describeChange('trust-list', former.list.id, former.list, undefined));
+    async remove(removedVersion) {
+      const removed = await lists.remove(removedVersion);
+      if (removed) note(describeChange('trust-list', removedVersion.list.id, removedVersion.list, undefined));
       return removed;
     },
   };

@@ -5,10 +5,10 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { ClientMacs } from '../client-macs.ts';
 import { ClientRow, RemovedClientRow } from '../rows/administration.row.ts';
 import { clientColumns, readClient } from '../rows/tenant-columns.ts';
-import { insertUnique } from './existing.ts';
+import { insertUnique } from './not-found.ts';
 
-export function staleWrite(what: string): Failure {
-  return new Failure('conflict', `the ${what} was changed meanwhile; read it again and repeat the change`);
+export function staleWriteError(resource: string): Failure {
+  return new Failure('conflict', `the ${resource} was changed meanwhile; read it again and repeat the change`);
 }
 
 export async function addClient(em: EntityManager, macs: ClientMacs, client: Client): Promise<void> {
@@ -24,12 +24,12 @@ export async function saveClient(em: EntityManager, macs: ClientMacs, client: Cl
   const { clientId, tenantId: _tenantId, createdAt: _createdAt, ...columns } = clientColumns(client);
   const data = { ...columns, mac: macs.make({ ...client, tenantId }), version: client.version + 1 };
   const where = { clientId, tenantId, version: client.version };
-  const changed = await em.nativeUpdate(ClientRow, where, data, { filters: { tenant: false } });
-  if (changed === 0) throw staleWrite('client');
+  const changedRows = await em.nativeUpdate(ClientRow, where, data, { filters: { tenant: false } });
+  if (changedRows === 0) throw staleWriteError('client');
   return { ...client, version: client.version + 1 };
 }
 
-/** @returns undefined for no row, and for one that something else than the service wrote. */
-export function genuineClient(macs: ClientMacs, row: ClientRow | null): Client | undefined {
+/** @returns undefined if there is no row, or if the service did not write it. */
+export function verifiedClient(macs: ClientMacs, row: ClientRow | null): Client | undefined {
   return row === null ? undefined : macs.verify(readClient(row), row.mac);
 }

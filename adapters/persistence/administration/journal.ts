@@ -6,55 +6,55 @@ import {
   SERVICE_SCOPE,
   SYSTEM,
 } from '../../../domain/audit/audit-entry.ts';
-import type { Attributed } from '../../../domain/audit/chain.ts';
+import type { AttributedChange } from '../../../domain/audit/chain.ts';
 
-/** Adds entries to one chain. @returns those that belong to `additions`, in their order. */
-export type Append = (scope: string, additions: readonly Attributed[]) => Promise<readonly AuditEntry[]>;
+/** Appends entries to one chain. @returns the entries of `additions`, in their order. */
+export type Append = (scope: string, additions: readonly AttributedChange[]) => Promise<readonly AuditEntry[]>;
 
-/** What one transaction has to tell the audit log at its end. */
+/** Audit entries of one transaction, written at its end. */
 export class Journal {
-  readonly #by: Actor | undefined;
+  readonly #actor: Actor | undefined;
   readonly #notes = new Map<string, { change: AuditChange; of?: EntryReference }[]>();
 
-  /** @param by absent when the transaction only reads. */
-  constructor(by: Actor | undefined) {
-    this.#by = by;
+  /** @param actor undefined if the transaction only reads. */
+  constructor(actor: Actor | undefined) {
+    this.#actor = actor;
   }
 
-  /** @param scope the tenant, or `SERVICE_SCOPE`. @param of what the entry is about in a chain that ends with it. */
-  note(scope: string, change: AuditChange, of?: EntryReference): void {
-    if (this.#by === undefined) throw new Error('A transaction without an actor only reads.');
+  /** @param scope the tenant, or `SERVICE_SCOPE`. @param reference the last entry of a chain that ends with this change. */
+  note(scope: string, change: AuditChange, reference?: EntryReference): void {
+    if (this.#actor === undefined) throw new Error('A transaction without an actor only reads.');
     const notes = this.#notes.get(scope) ?? [];
-    notes.push({ change, ...(of !== undefined && { of }) });
+    notes.push({ change, ...(reference !== undefined && { of: reference }) });
     this.#notes.set(scope, notes);
   }
 
-  /** Tenants that it has something to tell of. */
   get scopes(): readonly string[] {
     return [...this.#notes.keys()];
   }
 
   /**
-   * Chains of tenants first, in the order of their ids, the service's last: so two transactions that write to the same
-   * chains wait for each other in turn.
+   * Writes the chains of tenants in the order of their ids, and the chain of the service last. Because of the fixed order, transactions
+   * that write to the same chains cannot deadlock.
    */
-  async write(at: Date, append: Append): Promise<void> {
-    const by = this.#by;
-    if (by === undefined) return;
-    const ofService: Attributed[] = [];
-    for (const [scope, notes] of [...this.#notes].sort(([one], [other]) => (one < other ? -1 : 1))) {
-      const additions = notes.map((note) => ({ ...note, by, at }));
+  async write(timestamp: Date, append: Append): Promise<void> {
+    const actor = this.#actor;
+    if (actor === undefined) return;
+    const serviceAdditions: AttributedChange[] = [];
+    for (const [scope, notes] of [...this.#notes].sort(([scopeA], [scopeB]) => (scopeA < scopeB ? -1 : 1))) {
+      const additions = notes.map((note) => ({ ...note, by: actor, at: timestamp }));
       if (scope === SERVICE_SCOPE) {
-        ofService.push(...additions);
+        serviceAdditions.push(...additions);
         continue;
       }
       const entries = await append(scope, additions);
-      const isOutside = by !== SYSTEM && by.tenantId === null;
+      const isOutside = actor !== SYSTEM && actor.tenantId === null;
       const copies = mirrored(scope, additions, entries);
-      // The one who makes a tenant: without that nobody would miss one that somebody takes away.
-      ofService.push(...copies.filter(({ change }) => isOutside || isCreation(change)));
+      // The creation of a tenant is recorded in the chain of the service, too: without that, its removal from the database would go
+      // unnoticed.
+      serviceAdditions.push(...copies.filter(({ change }) => isOutside || isCreation(change)));
     }
-    if (ofService.length > 0) await append(SERVICE_SCOPE, ofService);
+    if (serviceAdditions.length > 0) await append(SERVICE_SCOPE, serviceAdditions);
   }
 }
 
@@ -62,7 +62,7 @@ function isCreation({ action, kind }: AuditChange): boolean {
   return action === 'created' && kind === 'tenant';
 }
 
-function mirrored(tenantId: string, additions: readonly Attributed[], entries: readonly AuditEntry[]): readonly Attributed[] {
+function mirrored(tenantId: string, additions: readonly AttributedChange[], entries: readonly AuditEntry[]): readonly AttributedChange[] {
   return additions.map((addition, index) => {
     const { sequence = 0, hash = '' } = entries[index] ?? {};
     return { ...addition, of: { tenantId, sequence, hash } };

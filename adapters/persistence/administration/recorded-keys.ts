@@ -9,8 +9,8 @@ import { thumbprint } from '../../../domain/shared/jwk.ts';
 import { RecordedKeyRow } from '../rows/administration.row.ts';
 import { FRESH } from './documents.ts';
 
-/** Certificates of one key that are kept after their key chains were removed. */
-const MAX_CERTIFICATES = 256;
+/** Limit of certificates that are kept per key after the key chains were removed. */
+const MAX_CERTIFICATES_PER_KEY = 256;
 
 type RecordedKeys = TenantRepositories['recordedKeys'];
 
@@ -32,9 +32,9 @@ export function recordedKeysOf(em: EntityManager, tenantId: TenantId, touch: () 
   };
 }
 
-/** Key chains of a tenant that never take a compromised key again, and whose certificates can still be revoked after they were removed. */
-export function recordingKeys(chains: Documents<KeyChain>, recordedKeys: RecordedKeys): Documents<KeyChain> {
-  /** It runs after the write, which holds the row of the tenant: who marks a key at the same time waits for it. */
+/** Key chains of a tenant that reject compromised keys and record the certificates of removed chains, so that they can still be revoked. */
+export function withRecordedKeys(chains: Documents<KeyChain>, recordedKeys: RecordedKeys): Documents<KeyChain> {
+  /** Runs after the write, which holds the tenant's row lock, so a concurrent marking of the key waits for it. */
   async function assertAcceptable(chain: KeyChain): Promise<void> {
     if (isCompromised(chain)) return;
     const compromised = compromisedKeys(await chains.list(), await recordedKeys.list());
@@ -56,36 +56,41 @@ export function recordingKeys(chains: Documents<KeyChain>, recordedKeys: Recorde
       const chain = await chains.find(id);
       await chains.remove(id);
       if (chain === undefined) return;
-      const known = await recordedKeys.list();
-      for (const record of recordsOf(chain, await chains.list(), known, new Date())) await recordedKeys.put(record);
+      const existingRecords = await recordedKeys.list();
+      for (const record of recordsOf(chain, await chains.list(), existingRecords, new Date())) await recordedKeys.put(record);
     },
   };
 }
 
 /**
- * What is kept of a removed key chain: that its keys are compromised; and its certificates, while their authority goes on
- * to publish a list and the key is compromised or still in use.
- * @param rest of the key chains of the tenant.
- * @throws Failure `conflict` when too many certificates of one key would be kept.
+ * Records to keep of a removed key chain: that its keys are compromised, and its certificates while their authority still publishes a
+ * revocation list and the key is compromised or in use.
+ * @param otherChains the remaining key chains of the tenant.
+ * @throws Failure `conflict` if too many certificates of one key would be kept.
  */
-function recordsOf(chain: KeyChain, rest: readonly KeyChain[], known: readonly RecordedKey[], now: Date): readonly RecordedKey[] {
-  const compromised = compromisedKeys([chain, ...rest], known);
-  const keysInUse = new Set(rest.flatMap(leavesOf).map(({ key }) => thumbprint(key.publicJwk)));
-  const roots = new Set(rest.map(({ root }) => root?.certificate));
+function recordsOf(
+  chain: KeyChain,
+  otherChains: readonly KeyChain[],
+  existingRecords: readonly RecordedKey[],
+  now: Date,
+): readonly RecordedKey[] {
+  const compromised = compromisedKeys([chain, ...otherChains], existingRecords);
+  const keysInUse = new Set(otherChains.flatMap(leavesOf).map(({ key }) => thumbprint(key.publicJwk)));
+  const roots = new Set(otherChains.map(({ root }) => root?.certificate));
   const issued = issuedCertificates(chain);
   const keys = new Set(leavesOf(chain).map(({ key }) => thumbprint(key.publicJwk)));
   return [...keys].flatMap((key): readonly RecordedKey[] => {
     const compromisedAt = compromised.get(key) ?? null;
     if (compromisedAt === null && !keysInUse.has(key)) return [];
-    const before = known.find((record) => record.thumbprint === key)?.certificates ?? [];
+    const storedCertificates = existingRecords.find((record) => record.thumbprint === key)?.certificates ?? [];
     const added = issued
-      .filter((one) => one.thumbprint === key && roots.has(one.root))
+      .filter((entry) => entry.thumbprint === key && roots.has(entry.root))
       .map(({ root, certificate }) => ({ root, certificate }));
-    const certificates = [...before, ...added].filter(({ certificate }) => !hasExpired(certificate, now));
-    if (certificates.length > MAX_CERTIFICATES) {
+    const certificates = [...storedCertificates, ...added].filter(({ certificate }) => !hasExpired(certificate, now));
+    if (certificates.length > MAX_CERTIFICATES_PER_KEY) {
       throw new Failure(
         'conflict',
-        `${MAX_CERTIFICATES} certificates of this key were removed and have not expired: rotate the key before you remove more`,
+        `${MAX_CERTIFICATES_PER_KEY} certificates of this key were removed and have not expired: rotate the key before you remove more`,
       );
     }
     return compromisedAt === null && certificates.length === 0 ? [] : [{ thumbprint: key, compromisedAt, certificates }];

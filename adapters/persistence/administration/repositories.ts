@@ -14,17 +14,17 @@ import { SeenReleaseRow } from '../rows/trust-list.row.ts';
 import type { Row } from '../statement.ts';
 import { auditLog } from './audit-chain.ts';
 import type { PlainTenantRepositories } from './audited-repositories.ts';
-import { addClient, genuineClient, saveClient, staleWrite } from './clients.ts';
+import { addClient, saveClient, staleWriteError, verifiedClient } from './clients.ts';
 import { documentRepositories } from './document-repositories.ts';
 import { documentsOf, FRESH } from './documents.ts';
-import { existing, insertUnique, missing } from './existing.ts';
-import { ProfileKeeper } from './profiles.ts';
-import { QuotaKeeper } from './quotas.ts';
-import { recordedKeysOf, recordingKeys } from './recorded-keys.ts';
-import { retiringKeys } from './retired-keys.ts';
+import { assertFound, insertUnique, notFoundError } from './not-found.ts';
+import { ProfileGuard } from './profiles.ts';
+import { QuotaGuard } from './quotas.ts';
+import { recordedKeysOf, withRecordedKeys } from './recorded-keys.ts';
+import { withRetiredKeys } from './retired-keys.ts';
 import { trustListRepository } from './trust-list-repository.ts';
 
-/** Repositories of one tenant inside one transaction; `touch` comes before each write. */
+/** Repositories of one tenant within one transaction. @param touch runs before each write. */
 export function tenantRepositories(
   em: EntityManager,
   { cipher, clientMacs: macs }: { readonly cipher: Cipher; readonly clientMacs: ClientMacs },
@@ -33,31 +33,31 @@ export function tenantRepositories(
   limits: Quotas | undefined,
 ): PlainTenantRepositories {
   const read = (row: object) => readStatusList(cipher, columnsOf(row));
-  const quotas = new QuotaKeeper(em, tenantId, limits);
-  const keepers = { quotas, profiles: new ProfileKeeper(em, tenantId) };
-  const documents = documentRepositories(({ kind, revision }) => documentsOf(em, cipher, tenantId, kind, () => touch(revision), keepers));
+  const quotas = new QuotaGuard(em, tenantId, limits);
+  const guards = { quotas, profiles: new ProfileGuard(em, tenantId) };
+  const documents = documentRepositories(({ kind, revision }) => documentsOf(em, cipher, tenantId, kind, () => touch(revision), guards));
   const trustLists = trustListRepository(em, cipher, tenantId, () => touch('trustLists'));
   const recordedKeys = recordedKeysOf(em, tenantId, () => touch('keyChains'));
   return {
     ...documents,
-    keyChains: recordingKeys(retiringKeys(em, documents.keyChains), recordedKeys),
+    keyChains: withRecordedKeys(withRetiredKeys(em, documents.keyChains), recordedKeys),
     recordedKeys,
     tenant: {
-      get: async () => readTenant(existing(await em.findOne(TenantRow, { id: tenantId }, FRESH), 'tenant')),
+      get: async () => readTenant(assertFound(await em.findOne(TenantRow, { id: tenantId }, FRESH), 'tenant')),
       async save(tenant) {
         await touch('tenant');
         const { profile } = tenant;
-        if (profile !== null && profile !== (await this.get()).profile) await keepers.profiles.assertAllFit(profile, documents, trustLists);
+        if (profile !== null && profile !== (await this.get()).profile) await guards.profiles.assertAllFit(profile, documents, trustLists);
         const { id: _id, version: _version, revision: _revision, ...columns } = tenantColumns(tenant);
         const data = { ...columns, version: tenant.version + 1 };
-        const changed = await em.nativeUpdate(TenantRow, { id: tenantId, version: tenant.version }, data);
-        if (changed === 0) throw staleWrite('tenant');
+        const changedRows = await em.nativeUpdate(TenantRow, { id: tenantId, version: tenant.version }, data);
+        if (changedRows === 0) throw staleWriteError('tenant');
         return { ...tenant, version: tenant.version + 1 };
       },
     },
     clients: {
-      get: async (clientId) => existing(genuineClient(macs, await em.findOne(ClientRow, { clientId }, FRESH)), 'client'),
-      list: async () => (await em.find(ClientRow, {}, FRESH)).flatMap((row) => genuineClient(macs, row) ?? []).sort(byClientId),
+      get: async (clientId) => assertFound(verifiedClient(macs, await em.findOne(ClientRow, { clientId }, FRESH)), 'client'),
+      list: async () => (await em.find(ClientRow, {}, FRESH)).flatMap((row) => verifiedClient(macs, row) ?? []).sort(byClientId),
       async add(client) {
         await touch('clients');
         await addClient(em, macs, { ...client, tenantId });
@@ -70,12 +70,12 @@ export function tenantRepositories(
       async remove(clientId) {
         await touch('clients');
         const removed = await em.nativeDelete(ClientRow, { clientId, tenantId });
-        if (removed === 0) throw missing('client');
+        if (removed === 0) throw notFoundError('client');
         await em.upsert(RemovedClientRow, { tenantId, clientId }, { onConflictAction: 'ignore' });
       },
     },
     statusLists: {
-      get: async (id) => read(existing(await em.findOne(StatusListRow, { id }, FRESH), 'status list')),
+      get: async (id) => read(assertFound(await em.findOne(StatusListRow, { id }, FRESH), 'status list')),
       async list() {
         const rows = await em.find(StatusListRow, {}, { ...FRESH, orderBy: { createdAt: 'asc', id: 'asc' } });
         return rows.map(read);
@@ -95,12 +95,12 @@ export function tenantRepositories(
       async rebind(id, { credentialConfigurationId, keyChainId }, { unused }) {
         await touch('statusLists');
         const version = raw<number>('version + 1');
-        const changed = await em.nativeUpdate(
+        const changedRows = await em.nativeUpdate(
           StatusListRow,
           { tenantId, id, ...(unused && { usedEntries: 0 }) },
           { credentialConfigurationId, keyChainId, version },
         );
-        return changed === 0 ? undefined : this.get(id);
+        return changedRows === 0 ? undefined : this.get(id);
       },
       async removeUnused(id) {
         await touch('statusLists');
@@ -119,5 +119,5 @@ export function tenantRepositories(
 }
 
 function columnsOf(row: object): Row {
-  return Object.fromEntries(Object.entries(row).map(([member, value]) => [snakeCase(member), value]));
+  return Object.fromEntries(Object.entries(row).map(([property, value]) => [snakeCase(property), value]));
 }

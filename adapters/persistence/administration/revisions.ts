@@ -3,17 +3,17 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { ConfiguredKind, StoredRevisions } from '../../../domain/tenants/revisions.ts';
 import { TenantRow } from '../rows/administration.row.ts';
 import { FRESH } from './documents.ts';
-import { missing } from './existing.ts';
+import { notFoundError } from './not-found.ts';
 
-/** Locks the row that every change of the tenant updates in the end; PostgreSQL only. */
+/** Locks the tenant's row, which every change of the tenant updates. PostgreSQL only. */
 export async function lockTenant(em: EntityManager, tenantId: TenantId): Promise<void> {
   await em.findOne(TenantRow, { id: tenantId }, { ...FRESH, lockMode: LockMode.PESSIMISTIC_WRITE });
 }
 
 /**
- * What was read of this kind is read anew after this.
- * @param options `isFirst`: of its transaction, which raises the revision of the tenant once.
- * @throws Failure `not_found`: the one who writes for a tenant that went meanwhile would leave something behind.
+ * Invalidates what other processes have read of this kind.
+ * @param options `isFirst`: first write of its transaction, which also raises the revision of the tenant.
+ * @throws Failure `not_found` if the tenant was removed meanwhile: a write would leave rows behind.
  */
 export async function raiseRevision(
   em: EntityManager,
@@ -23,10 +23,10 @@ export async function raiseRevision(
 ): Promise<void> {
   const revision = isFirst ? { revision: raw<number>('revision + 1') } : {};
   const raised = await em.nativeUpdate(TenantRow, { id: tenantId }, { ...revision, revisions: raw<StoredRevisions>(raisedIn(em, kind)) });
-  if (raised === 0) throw missing('tenant');
+  if (raised === 0) throw notFoundError('tenant');
 }
 
-/** A tenant that a release without this kind made has no revision of it yet. */
+/** A tenant that was created by a release without this kind has no revision of it yet. */
 function raisedIn(em: EntityManager, kind: ConfiguredKind): string {
   const isSqlite = em.getPlatform().constructor.name.startsWith('Sqlite');
   return isSqlite

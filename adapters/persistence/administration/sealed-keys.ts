@@ -1,29 +1,29 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import { withEachKey } from '../../../domain/keys/kept-keys.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
-import { localKeyPlace } from '../../../domain/keys/signing-key.ts';
+import { mapKeys } from '../../../domain/keys/retired-keys.ts';
+import { localKeySealContext } from '../../../domain/keys/signing-key.ts';
 
-/** How a text begins that is sealed under the present secret. */
-export function presentPrefix({ keyIds: [present] }: Cipher): string {
-  return `v1.${present}.`;
+/** Prefix of texts that are sealed under the current secret. */
+export function currentSealPrefix({ keyIds: [currentKeyId] }: Cipher): string {
+  return `v1.${currentKeyId}.`;
 }
 
-/** @returns the same text under the present secret, unless it is already, or under one that is not listed any more. */
-export function sealedAnew(cipher: Cipher, sealed: string, context: string): string {
-  const [present, ...former] = cipher.keyIds;
-  const [, keyId = present] = sealed.split('.');
-  return former.includes(keyId) ? cipher.seal(cipher.open(sealed, context), context) : sealed;
+/** @returns the text sealed under the current secret; unchanged if it is already, or if its secret is no longer configured. */
+export function resealText(cipher: Cipher, sealed: string, context: string): string {
+  const [currentKeyId, ...formerKeyIds] = cipher.keyIds;
+  const [, keyId = currentKeyId] = sealed.split('.');
+  return formerKeyIds.includes(keyId) ? cipher.seal(cipher.open(sealed, context), context) : sealed;
 }
 
 /**
- * The private halves of local keys are sealed within their key chain, each for its own place. A key chain that is written
- * must not carry one on that is sealed under a former secret: that secret can be dropped, and the key with it.
+ * Private halves of local keys are sealed within their key chain, each with its own context. A key chain must not be written with a key
+ * under a former secret: once that secret is removed, the key would be lost.
  */
-export function withKeysSealedAnew(cipher: Cipher, chain: KeyChain): KeyChain {
-  return withEachKey(chain, (key, tenantId) => ({
+export function withResealedKeys(cipher: Cipher, chain: KeyChain): KeyChain {
+  return mapKeys(chain, (key, tenantId) => ({
     ...key,
     ...(key.sealedKey !== undefined && {
-      sealedKey: sealedAnew(cipher, key.sealedKey, localKeyPlace(tenantId, key.handle.keyId)),
+      sealedKey: resealText(cipher, key.sealedKey, localKeySealContext(tenantId, key.handle.keyId)),
     }),
   }));
 }

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import { keysAtProviders } from '../../../domain/keys/kept-keys.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
+import { keysAtProviders } from '../../../domain/keys/retired-keys.ts';
 import { defined } from '../../../domain/shared/defined.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Quotas } from '../../../domain/tenants/quotas.ts';
@@ -13,12 +13,12 @@ import { byClientId, byId } from '../rows/document-tables.ts';
 import { readTenant, tenantColumns } from '../rows/tenant-columns.ts';
 import { lockHead, serviceAuditLog } from './audit-chain.ts';
 import type { PlainServiceRepositories } from './audited-repositories.ts';
-import { addClient, genuineClient, saveClient } from './clients.ts';
+import { addClient, saveClient, verifiedClient } from './clients.ts';
 import { documentsOf, FRESH } from './documents.ts';
-import { existing, insertUnique, missing } from './existing.ts';
-import { ProfileKeeper } from './profiles.ts';
-import { QuotaKeeper } from './quotas.ts';
-import { keyChainsOf, retire } from './retired-keys.ts';
+import { assertFound, insertUnique, notFoundError } from './not-found.ts';
+import { ProfileGuard } from './profiles.ts';
+import { QuotaGuard } from './quotas.ts';
+import { keyChainsOf, retireKeys } from './retired-keys.ts';
 import { raiseRevision } from './revisions.ts';
 import { beginRemoval, endRemoval } from './tenant-removal.ts';
 
@@ -31,7 +31,7 @@ export function serviceRepositories(
   return {
     tenants: {
       async get(id) {
-        return existing(await this.find(id), 'tenant');
+        return assertFound(await this.find(id), 'tenant');
       },
       async find(id) {
         const row = await em.findOne(TenantRow, { id }, FRESH);
@@ -43,9 +43,9 @@ export function serviceRepositories(
         await insertUnique('a tenant of this id exists already', () =>
           em.insert(TenantRow, { ...tenantColumns(tenant), revisions: firstRevisions(tenant.createdAt) }),
         );
-        const quotas = new QuotaKeeper(em, tenant.id, limits);
-        const keepers = { quotas, profiles: new ProfileKeeper(em, tenant.id) };
-        const chains = documentsOf<KeyChain>(em, cipher, tenant.id, 'key-chain', async () => {}, keepers);
+        const quotas = new QuotaGuard(em, tenant.id, limits);
+        const guards = { quotas, profiles: new ProfileGuard(em, tenant.id) };
+        const chains = documentsOf<KeyChain>(em, cipher, tenant.id, 'key-chain', async () => {}, guards);
         for (const chain of belongings?.keyChains ?? []) await chains.add(chain);
         for (const client of belongings?.clients ?? []) await addClient(em, macs, { ...client, tenantId: tenant.id });
         await quotas.assertClientsFit();
@@ -54,14 +54,14 @@ export function serviceRepositories(
         await waitForWriters(em, id);
         const keys = keysAtProviders(await keyChainsOf(em, cipher, id));
         const removed = await em.nativeDelete(TenantRow, { id });
-        if (removed === 0) throw missing('tenant');
+        if (removed === 0) throw notFoundError('tenant');
         await beginRemoval(em, id);
-        await retire(em, keys);
-        // The head of its chain is locked last, as everywhere.
+        await retireKeys(em, keys);
+        // The head of its chain is locked last, as in every transaction.
         return lockHead(em, id);
       },
       async removeEnded(id, now) {
-        // Somebody may be giving it more time; behind that is looked again.
+        // The expiry of the tenant may be extended at this moment, so it is read again behind the lock.
         await waitForWriters(em, id);
         const ended = await this.find(id);
         if (ended === undefined || !hasEnded(ended, now)) return {};
@@ -69,15 +69,15 @@ export function serviceRepositories(
       },
     },
     clients: {
-      find: async (clientId) => genuineClient(macs, await em.findOne(ClientRow, { clientId }, unscoped)),
+      find: async (clientId) => verifiedClient(macs, await em.findOne(ClientRow, { clientId }, unscoped)),
       async listOf(tenantId) {
-        return (await em.find(ClientRow, { tenantId }, unscoped)).flatMap((row) => genuineClient(macs, row) ?? []).sort(byClientId);
+        return (await em.find(ClientRow, { tenantId }, unscoped)).flatMap((row) => verifiedClient(macs, row) ?? []).sort(byClientId);
       },
       isRemoved: async (tenantId, clientId) => (await em.findOne(RemovedClientRow, { tenantId, clientId }, unscoped)) !== null,
       async add(client) {
         if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });
         await addClient(em, macs, client);
-        if (client.tenantId !== null) await new QuotaKeeper(em, client.tenantId, limits).assertClientsFit();
+        if (client.tenantId !== null) await new QuotaGuard(em, client.tenantId, limits).assertClientsFit();
       },
       async save(client) {
         if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });
@@ -94,7 +94,7 @@ export function serviceRepositories(
   };
 }
 
-/** Who writes to the tenant at this moment is waited for, so that none of its keys is forgotten. */
+/** Waits for the transactions that write to the tenant, so that none of its keys is missed. */
 async function waitForWriters(em: EntityManager, id: TenantId): Promise<void> {
   await em.getConnection().execute('update tenants set name = name where id = ?', [id], 'run', em.getTransactionContext());
 }

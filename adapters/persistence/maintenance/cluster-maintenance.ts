@@ -6,14 +6,14 @@ import { postgresExpiry } from './expiry.ts';
 import { postgresMaintenance } from './maintenance.ts';
 
 /**
- * Jobs on a cluster that has each tenant on one of its machines: what finds rows asks all machines at once, what changes them is
- * of one tenant.
+ * Jobs on a cluster that keeps each tenant on one of its machines: statements that find rows query all machines at once, statements that
+ * change rows concern one tenant.
  */
 export function clusterMaintenance(sql: PostgresSql, cipher: Cipher, clientMacs: ClientMacs): Maintenance {
   return {
     ...postgresMaintenance(sql, cipher, clientMacs),
     ...postgresExpiry(sql, true),
-    // Its machines look after the parts that they have.
+    // The machines of the cluster analyze their own shards.
     refreshStatistics: async () => ({ refreshed: [], failures: [] }),
   };
 }

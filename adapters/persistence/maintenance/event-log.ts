@@ -1,13 +1,13 @@
-import type { LogBatch, LoggedEvent, LogPlace } from '../../../application/ports/event-log.ts';
+import type { LogBatch, LoggedEvent, RelayCursor } from '../../../application/ports/event-log.ts';
 import type { SessionKind, SessionStatus } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { Row } from '../statement.ts';
 
-/** What has the lease hands on what follows the cursor. */
+/** The holder of this lease publishes the events after the cursor. */
 export const EVENT_LEASE = `'hand-on-events'`;
 export const EVENT_CURSOR = `'session-events'`;
 
-/** Up to where the log was handed on; a condition on a row of `session_events`, which is `e`. */
+/** Condition on a row `e` of `session_events`: it is behind the cursor, so it was not published yet. */
 export const UNSENT = `e.position > (select position from event_cursors where name = ${EVENT_CURSOR})`;
 
 export const MOVE_CURSOR = {
@@ -20,17 +20,17 @@ export const LEAVE_EVENTS = {
   text: `delete from leases where name = ${EVENT_LEASE} and holder = $1`,
 };
 
-export const fieldsOf = ({ position, tenantId, sessionId, version }: LogPlace) => [position, tenantId, sessionId, version] as const;
+export const fieldsOf = ({ position, tenantId, sessionId, version }: RelayCursor) => [position, tenantId, sessionId, version] as const;
 
-/** Rows with the cursor as `c_…`, the place of each event as `l_…` and the event; one without event when there is none. */
+/** Rows have the cursor as `c_…`, the log position of each event as `l_…`, and the event, which is null if there is none. */
 export function readBatch(rows: readonly Row[]): LogBatch | undefined {
-  const [first] = rows;
-  if (first === undefined) return undefined;
+  const [firstRow] = rows;
+  if (firstRow === undefined) return undefined;
   const events = rows.filter((row) => row['session_id'] !== null).map(readEvent);
-  return { after: readPlace(first, 'c'), events, isBehind: Boolean(first['is_behind']) };
+  return { after: readPlace(firstRow, 'c'), events, isBehind: Boolean(firstRow['is_behind']) };
 }
 
-function readPlace(row: Row, prefix: 'c' | 'l'): LogPlace {
+function readPlace(row: Row, prefix: 'c' | 'l'): RelayCursor {
   return {
     position: Number(row[`${prefix}_position`]),
     tenantId: String(row[`${prefix}_tenant`]),
@@ -47,6 +47,6 @@ function readEvent(row: Row): LoggedEvent {
     version: Number(row['version']),
     status: row['status'] as SessionStatus,
     at: new Date(Number(row['at'])),
-    place: readPlace(row, 'l'),
+    cursor: readPlace(row, 'l'),
   };
 }

@@ -1,10 +1,10 @@
-import type { ExpiryPlace, Maintenance, SessionKey } from '../../../application/ports/maintenance.ts';
+import type { ExpiryCursor, Maintenance, SessionKey } from '../../../application/ports/maintenance.ts';
 import { MOVES } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { REQUEST_AT_EXPIRY } from '../erased-requests.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import type { SqliteSql } from '../sqlite/sql.ts';
-import { listOf, named, type Row, type Statement } from '../statement.ts';
+import { listOf, namedStatement, type Row, type Statement } from '../statement.ts';
 import { BatchSize } from './batch-size.ts';
 import { NOTHING_PENDING } from './pending-deliveries.ts';
 
@@ -12,27 +12,27 @@ type Expiry = Pick<Maintenance, 'expireSessions'>;
 
 const OPEN = listOf(MOVES.expire.from);
 const EXPIRED = listOf([MOVES.expire.to]);
-/** A session with a response is decided about by the client that can read it. It expires when this has not happened in time. */
+/** A session with a response is completed by the client that can read it. It expires if that takes longer than this. */
 const DECIDED_WITHIN_MS = 3_600_000;
 
 /**
- * The next `$4` sessions in the order of their expiry, up to `$1`: those of them that are open and wait for no delivery, and the
- * place of the last one. The cost is that of the sessions in the range, not of all that are stored.
+ * The next `$4` sessions in the order of their expiry, up to `$1`: the open ones without a pending delivery, and the position of the last
+ * one. The cost depends on the sessions in the range, not on all that are stored.
  */
-const visit = (columns: string, range: string, order: string, place: string) =>
+const visit = (columns: string, range: string, order: string, position: string) =>
   `with visited as materialized (
-     select ${columns} from sessions${place === 'rowid' ? ' indexed by sessions_by_expiry' : ''} where expires_at <= $1 and expires_at >= $2 and ${range} order by ${order} limit $4)
+     select ${columns} from sessions${position === 'rowid' ? ' indexed by sessions_by_expiry' : ''} where expires_at <= $1 and expires_at >= $2 and ${range} order by ${order} limit $4)
    select sessions.*, 1 as is_open from visited sessions where status in (${OPEN}) and ${NOTHING_PENDING}
    union all
    select * from (select visited.*, 0 as is_open from visited order by ${order} limit 1 offset $4 - 1) last`;
 
 const COLUMNS = 'tenant_id, id, status, expires_at, claimed_at';
-const VISIT_POSTGRES = named(
+const VISIT_POSTGRES = namedStatement(
   'visit_expiring_sessions',
   visit(COLUMNS, '(expires_at, tenant_id, id) > ($2, $3::text, $5::text)', 'expires_at, tenant_id, id', 'tenant_id, id'),
 );
-/** Rows of one time are in the index by their number. */
-const VISIT_SQLITE = named(
+/** Rows with the same expiry are ordered by rowid in the index. */
+const VISIT_SQLITE = namedStatement(
   'visit_expiring_sessions',
   visit(`${COLUMNS}, rowid as place`, '(expires_at, rowid) > ($2, $3)', 'expires_at, place', 'rowid').replace(
     'order by expires_at, place limit $4)',
@@ -40,11 +40,11 @@ const VISIT_SQLITE = named(
   ),
 );
 
-/** Decided again with the row locked. `$1` is the time. */
+/** Condition that is checked again with the row locked. `$1` is the time. */
 const IS_DUE = `status in (${OPEN}) and expires_at <= $1 and (claimed_at is null or expires_at <= $1 - ${DECIDED_WITHIN_MS})
   and ${NOTHING_PENDING}`;
 const LOG = 'insert into session_events (tenant_id, session_id, version, status, at)';
-const EXPIRE_POSTGRES = named(
+const EXPIRE_POSTGRES = namedStatement(
   'expire_sessions',
   `with p as (select tenant_id, id from sessions
      where (tenant_id, id) in (select * from unnest($2::text[], $3::text[])) and ${IS_DUE} for update skip locked),
@@ -54,49 +54,52 @@ const EXPIRE_POSTGRES = named(
    e as (${LOG} select tenant_id, id, version, status, updated_at from u)
    select tenant_id, id from u`,
 );
-const EXPIRE_SQLITE = named(
+const EXPIRE_SQLITE = namedStatement(
   'expire_sessions',
   `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1, request = ${REQUEST_AT_EXPIRY}
    where (tenant_id, id) in (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($2)) and ${IS_DUE}
    returning tenant_id, id, version`,
 );
-const LOG_SQLITE = named('log_expired', `${LOG} values ($1, $2, $3, ${EXPIRED}, $4)`);
-const EXPIRE_OF_TENANT = named(
+const LOG_SQLITE = namedStatement('log_expired', `${LOG} values ($1, $2, $3, ${EXPIRED}, $4)`);
+const EXPIRE_OF_TENANT = namedStatement(
   'expire_sessions_of_tenant',
   `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1, request = ${REQUEST_AT_EXPIRY}
    where tenant_id = $2 and id = any($3::text[]) and ${IS_DUE} returning tenant_id, id, version`,
 );
-const LOG_OF_TENANT = named(
+const LOG_OF_TENANT = namedStatement(
   'log_expired_of_tenant',
   `${LOG} select $1::text, x.id, x.version, ${EXPIRED}, $2::bigint from unnest($3::text[], $4::int[]) as x(id, version)`,
 );
 
 const keyOf = (row: Row): SessionKey => ({ tenantId: row['tenant_id'] as TenantId, id: row['id'] as SessionId });
 
-/** What one visit found. */
-function readVisit(rows: readonly Row[], now: Date, placeOf: (row: Row) => ExpiryPlace) {
+function readVisit(rows: readonly Row[], now: Date, positionOf: (row: Row) => ExpiryCursor) {
   const open = rows.filter((row) => Number(row['is_open']) === 1);
   const isOverdue = (row: Row) => row['claimed_at'] !== null && Number(row['expires_at']) > now.getTime() - DECIDED_WITHIN_MS;
-  const last = rows.find((row) => Number(row['is_open']) === 0);
-  return { due: open.filter((row) => !isOverdue(row)).map(keyOf), overdue: open.filter(isOverdue).map(keyOf), next: last && placeOf(last) };
+  const lastRow = rows.find((row) => Number(row['is_open']) === 0);
+  return {
+    due: open.filter((row) => !isOverdue(row)).map(keyOf),
+    overdue: open.filter(isOverdue).map(keyOf),
+    next: lastRow && positionOf(lastRow),
+  };
 }
 
-/** Begins where nothing is before. */
-const START: ExpiryPlace = [Number.MIN_SAFE_INTEGER];
+/** Position before the first session. */
+const START: ExpiryCursor = [Number.MIN_SAFE_INTEGER];
 
-/** @param isCluster each tenant is on one machine, so a statement changes sessions of one tenant. */
+/** @param isCluster true if each tenant is on one machine, so that a statement may only change sessions of one tenant. */
 export function postgresExpiry(sql: PostgresSql, isCluster = false): Expiry {
   const expire = isCluster ? expireOnCluster : expireTogether;
   return {
-    async expireSessions(now, limit, { after = START, until = now } = {}) {
-      const [from = 0, tenantId = '', id = ''] = after;
-      const rows = await sql.query(VISIT_POSTGRES, [until.getTime(), from, tenantId, limit, id]);
-      const { due, overdue, next } = readVisit(rows, now, (row) => [
-        Number(row['expires_at']),
-        String(row['tenant_id']),
-        String(row['id']),
-      ]);
-      return { expired: due.length === 0 ? [] : await expire(sql, due, now), overdue, next };
+    async expireSessions(now, limit, { after: cursor = START, until: deadline = now } = {}) {
+      const [from = 0, tenantId = '', id = ''] = cursor;
+      const rows = await sql.query(VISIT_POSTGRES, [deadline.getTime(), from, tenantId, limit, id]);
+      const {
+        due,
+        overdue,
+        next: nextPosition,
+      } = readVisit(rows, now, (row) => [Number(row['expires_at']), String(row['tenant_id']), String(row['id'])]);
+      return { expired: due.length === 0 ? [] : await expire(sql, due, now), overdue, next: nextPosition };
     },
   };
 }
@@ -110,12 +113,12 @@ async function expireOnCluster(sql: PostgresSql, due: readonly SessionKey[], now
   const expired: SessionKey[] = [];
   for (const [tenantId, sessions] of Map.groupBy(due, (session) => session.tenantId)) {
     const ids = sessions.map(({ id }) => id);
-    const rows = await sql.transaction(async (own) => {
-      const changed = await own.query(EXPIRE_OF_TENANT, [now.getTime(), tenantId, ids]);
-      const keys = changed.map(({ id }) => String(id));
-      const versions = changed.map(({ version }) => Number(version));
-      if (changed.length > 0) await own.query(LOG_OF_TENANT, [tenantId, now.getTime(), keys, versions]);
-      return changed;
+    const rows = await sql.transaction(async (tx) => {
+      const expiredRows = await tx.query(EXPIRE_OF_TENANT, [now.getTime(), tenantId, ids]);
+      const keys = expiredRows.map(({ id }) => String(id));
+      const versions = expiredRows.map(({ version }) => Number(version));
+      if (expiredRows.length > 0) await tx.query(LOG_OF_TENANT, [tenantId, now.getTime(), keys, versions]);
+      return expiredRows;
     });
     expired.push(...rows.map(keyOf));
   }
@@ -123,7 +126,7 @@ async function expireOnCluster(sql: PostgresSql, due: readonly SessionKey[], now
 }
 
 export function sqliteExpiry(sql: SqliteSql): Expiry {
-  // Most visited sessions are not due, so a visit has many of them. A change of as many would hold the thread for long.
+  // Most visited sessions are not due, so a visit has many rows. A change of as many rows would block the thread for long.
   const visits = new BatchSize();
   const changes = new BatchSize();
   const expire = (now: Date, due: readonly SessionKey[]) =>
@@ -132,35 +135,35 @@ export function sqliteExpiry(sql: SqliteSql): Expiry {
       return sql.transaction(
         (run) =>
           changes.timed(() => {
-            const changed = run.all(EXPIRE_SQLITE, now.getTime(), keys);
-            for (const { tenant_id, id, version } of changed)
+            const expiredRows = run.all(EXPIRE_SQLITE, now.getTime(), keys);
+            for (const { tenant_id, id, version } of expiredRows)
               run.change(LOG_SQLITE, String(tenant_id), String(id), Number(version), now.getTime());
-            return { expired: changed.map(keyOf), rest: due.slice(rows) };
+            return { expired: expiredRows.map(keyOf), rest: due.slice(rows) };
           }),
         (step) => changes.transaction(step),
       );
     });
   return {
-    expireSessions: (now, limit, { after = START, until = now } = {}) =>
+    expireSessions: (now, limit, { after: cursor = START, until: deadline = now } = {}) =>
       visits.run(limit, async (visited) => {
-        const [from = 0, place = -1] = after;
-        const rows = await sql.single((run) => visits.timed(() => run.all(VISIT_SQLITE, until.getTime(), from, place, visited)));
-        const { due, overdue, next } = readVisit(rows, now, (row) => [Number(row['expires_at']), Number(row['place'])]);
+        const [from = 0, rowid = -1] = cursor;
+        const rows = await sql.single((run) => visits.timed(() => run.all(VISIT_SQLITE, deadline.getTime(), from, rowid, visited)));
+        const { due, overdue, next: nextPosition } = readVisit(rows, now, (row) => [Number(row['expires_at']), Number(row['place'])]);
         const expired: SessionKey[] = [];
-        for (let left: readonly SessionKey[] = due; left.length > 0; ) {
-          // Requests that came during the last step go first.
+        for (let remainingSessions: readonly SessionKey[] = due; remainingSessions.length > 0; ) {
+          // Requests that arrived during the last step run first.
           await new Promise((resolve) => setImmediate(resolve));
           try {
-            const step = await expire(now, left);
+            const step = await expire(now, remainingSessions);
             expired.push(...step.expired);
-            left = step.rest;
+            remainingSessions = step.rest;
           } catch (error) {
             if (expired.length === 0) throw error;
-            // Those that have expired are reported, and the next visit begins where this one did.
-            return { expired, overdue: [], next: after };
+            // The expired sessions are reported; the next visit begins where this one did.
+            return { expired, overdue: [], next: cursor };
           }
         }
-        return { expired, overdue, next };
+        return { expired, overdue, next: nextPosition };
       }),
   };
 }

@@ -2,14 +2,14 @@ import type { FenceStep, Fencing } from '../../../application/ports/fencing.ts';
 import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import { OPEN_STATUSES } from '../../../domain/sessions/session.ts';
 import type { JobSql } from '../job-sql.ts';
-import { listOf, named } from '../statement.ts';
+import { listOf, namedStatement } from '../statement.ts';
 
-/** Rows of one table, of whose key the tenant and the id are all. `$1` is the time. */
+/** Update of the rows of one table whose key is the tenant and the id. `$1` is the time. */
 type Ending = { readonly name: string; readonly table: string; readonly set: string; readonly where: string };
 
-/** So long a session with a response is left to who can read it; it is to expire at once. */
+/** A session with a response stays open for its client for an hour after its expiry; one millisecond more makes it expire at once. */
 const UNDECIDED_MS = 3_600_001;
-/** A list that ended would not be served until it is signed anew. */
+/** An expired list would not be served until it is signed again. */
 const RENEWED_WITHIN_MS = 3_600_000;
 
 const NOW = 'cast($1 as bigint)';
@@ -60,11 +60,11 @@ const ENDINGS: readonly Ending[] = [
   },
 ];
 
-const PICK_UPS = named('fence_pick_ups', 'update clients set pick_up = null where pick_up is not null and cast($1 as bigint) > 0');
-const DELIVERIES = named('fence_deliveries', `delete from pending_deliveries where ${NOW} > 0`);
-/** The sessions that they count have ended or belong to a future that no longer exists. */
-const SESSION_BYTES = named('fence_open_session_bytes', `delete from open_session_bytes where ${NOW} > 0`);
-const LAST_RELEASE = named(
+const PICK_UPS = namedStatement('fence_pick_ups', 'update clients set pick_up = null where pick_up is not null and cast($1 as bigint) > 0');
+const DELIVERIES = namedStatement('fence_deliveries', `delete from pending_deliveries where ${NOW} > 0`);
+/** The counted sessions have ended, or belong to a timeline that no longer exists. */
+const SESSION_BYTES = namedStatement('fence_open_session_bytes', `delete from open_session_bytes where ${NOW} > 0`);
+const LAST_RELEASE = namedStatement(
   'last_list_release',
   `select max(number) as number, max(at) as at from (
      select max(sequence_number) as number, max(updated_at) as at from trust_lists
@@ -74,49 +74,49 @@ const LAST_RELEASE = named(
 export function fencing(sql: JobSql): Fencing {
   return {
     steps: [
-      // Sessions that wait for one do not end.
+      // Sessions with a pending delivery do not expire.
       {
         name: 'deliveries that nobody finished given up',
-        run: async (now) => ({ done: await sql.change(DELIVERIES, now.getTime()), place: undefined }),
+        run: async (now) => ({ done: await sql.change(DELIVERIES, now.getTime()), nextCursor: undefined }),
       },
       ...ENDINGS.map((ending) => stepOf(sql, ending)),
       {
         name: 'secrets of clients that nobody fetched erased',
-        run: async (now) => ({ done: await sql.change(PICK_UPS, now.getTime()), place: undefined }),
+        run: async (now) => ({ done: await sql.change(PICK_UPS, now.getTime()), nextCursor: undefined }),
       },
       {
         name: 'sums of open session bytes deleted',
-        run: async (now) => ({ done: await sql.change(SESSION_BYTES, now.getTime()), place: undefined }),
+        run: async (now) => ({ done: await sql.change(SESSION_BYTES, now.getTime()), nextCursor: undefined }),
       },
     ],
     async lastListRelease() {
       const [row] = await sql.all(LAST_RELEASE);
-      const at = row?.['at'] ?? undefined;
-      return { number: Number(row?.['number'] ?? 0), at: at === undefined ? undefined : new Date(Number(at)) };
+      const releasedAt = row?.['at'] ?? undefined;
+      return { number: Number(row?.['number'] ?? 0), at: releasedAt === undefined ? undefined : new Date(Number(releasedAt)) };
     },
   };
 }
 
-/** By the key of the table, so that each row is passed once however many there are. */
+/** Pages through the table by its key, so each row is visited once however many there are. */
 function stepOf(sql: JobSql, { name, table, set, where }: Ending): FenceStep {
-  const page = named(
+  const page = namedStatement(
     `fence_page_${table}`,
     `select tenant_id, id from ${table} where (tenant_id, id) > ($1, $2) order by tenant_id, id limit $3`,
   );
-  const end = named(
+  const end = namedStatement(
     `fence_${table}`,
     `update ${table} set ${set}
      where (tenant_id, id) > ($2, $3) and (tenant_id, id) <= ($4, $5) and (${where})`,
   );
   return {
     name,
-    async run(now, limit, place = ['', '']) {
-      const rows = await sql.all(page, ...place, limit);
-      const last = rows.at(-1);
-      if (last === undefined) return { done: 0, place: undefined };
-      const until = [String(last['tenant_id']), String(last['id'])] as const;
-      const done = await sql.change(end, now.getTime(), ...place, ...until);
-      return { done, place: rows.length < limit ? undefined : until };
+    async run(now, limit, position = ['', '']) {
+      const rows = await sql.all(page, ...position, limit);
+      const lastRow = rows.at(-1);
+      if (lastRow === undefined) return { done: 0, nextCursor: undefined };
+      const lastKey = [String(lastRow['tenant_id']), String(lastRow['id'])] as const;
+      const done = await sql.change(end, now.getTime(), ...position, ...lastKey);
+      return { done, nextCursor: rows.length < limit ? undefined : lastKey };
     },
   };
 }

@@ -1,51 +1,51 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { FollowedPlace, FollowedWallets, Follower } from '../../../application/ports/followed-wallets.ts';
+import type { FollowedWallets, Follower, FollowerCursor } from '../../../application/ports/followed-wallets.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { FollowedList } from '../../../domain/status-lists/wallet-status.ts';
 import type { JobSql } from '../job-sql.ts';
 import { ISSUED_BATCHES } from '../rows/session-codec.ts';
 import { readFollowedList } from '../rows/wallet-status-codec.ts';
-import { named, type Row } from '../statement.ts';
+import { namedStatement, type Row } from '../statement.ts';
 
-/** A list that nothing followed for so long goes; a transaction that is under way may be about to follow it. */
+/** A list that is unused for this long is deleted; a running transaction may be about to follow it. */
 const IDLE_MS = 86_400_000;
-/** Of a list whose row does not open, as `/health` and the cache statistics tell it, and until it is tried again. */
+/** Failure that `/health` and the cache statistics show for a list whose row cannot be opened. It is retried after the pause below. */
 const UNREADABLE = 'its row in the database does not open';
 const UNREADABLE_REST_MS = 900_000;
 
-/** In which the dialects differ: how the elements of an array are listed, and the members of an array of objects at `$1`. */
-export type FollowedWords = { readonly indices: string; readonly rows: string };
-export const POSTGRES_FOLLOWED: FollowedWords = {
+/** SQL in which the dialects differ: membership in an array, and the columns of an array of objects at `$1`. */
+export type FollowedSql = { readonly indices: string; readonly rows: string };
+export const POSTGRES_FOLLOWED: FollowedSql = {
   indices: '= any($3::int[])',
   rows: `jsonb_to_recordset(cast($1 as jsonb))
     as v(tenant text, list text, idx int, batch text, session text, configuration text, fell bigint)`,
 };
-const MEMBERS = ['tenant', 'list', 'idx', 'batch', 'session', 'configuration', 'fell'];
-export const SQLITE_FOLLOWED: FollowedWords = {
+const COLUMNS = ['tenant', 'list', 'idx', 'batch', 'session', 'configuration', 'fell'];
+export const SQLITE_FOLLOWED: FollowedSql = {
   indices: 'in (select value from json_each($3))',
-  rows: `(select ${MEMBERS.map((name) => `json_extract(value, '$.${name}') as ${name}`).join(', ')} from json_each($1)) v`,
+  rows: `(select ${COLUMNS.map((name) => `json_extract(value, '$.${name}') as ${name}`).join(', ')} from json_each($1)) v`,
 };
 
-const DUE = named('due_followed_lists', 'select * from followed_lists where next_check_at <= $1 order by next_check_at limit $2');
-const CHECKED = named(
+const DUE = namedStatement('due_followed_lists', 'select * from followed_lists where next_check_at <= $1 order by next_check_at limit $2');
+const CHECKED = namedStatement(
   'followed_list_checked',
   `update followed_lists set next_check_at = $3, checked_at = $4, failing_since = null, failures = 0, failure = null
    where tenant_id = $1 and id = $2`,
 );
-const FAILED = named(
+const FAILED = namedStatement(
   'followed_list_failed',
   `update followed_lists set next_check_at = $3, failing_since = coalesce(failing_since, $4), failures = failures + 1,
      failure = $5 where tenant_id = $1 and id = $2`,
 );
-const FALLEN = named('fallen_batches', 'select * from fallen_batches where told_at is null order by fell_at, batch_id limit $1');
-const FALLEN_TOLD = named(
+const FALLEN = namedStatement('fallen_batches', 'select * from fallen_batches where told_at is null order by fell_at, batch_id limit $1');
+const FALLEN_TOLD = namedStatement(
   'fallen_batches_told',
   'select * from fallen_batches where told_at is not null order by fell_at, batch_id limit $1',
 );
-const TOLD_OF_FALLEN = named('told_of_fallen', 'update fallen_batches set told_at = $3 where tenant_id = $1 and batch_id = $2');
-const FORGET_FALLEN = named('forget_fallen', 'delete from fallen_batches where tenant_id = $1 and batch_id = $2');
-/** The last of the next `$2` rows, how many they are, and how many of them have ended. */
-const WALK = named(
+const TOLD_OF_FALLEN = namedStatement('told_of_fallen', 'update fallen_batches set told_at = $3 where tenant_id = $1 and batch_id = $2');
+const FORGET_FALLEN = namedStatement('forget_fallen', 'delete from fallen_batches where tenant_id = $1 and batch_id = $2');
+/** The last of the next `$2` rows, their number, and the number of ended ones. */
+const WALK = namedStatement(
   'walk_followed',
   `with visited as materialized (
      select tenant_id, list_id, idx, batch_id, ends_at from followed_statuses
@@ -55,8 +55,8 @@ const WALK = named(
      (select count(*) from visited where ends_at <= $1) as ended
    from visited order by tenant_id desc, list_id desc, idx desc, batch_id desc limit 1`,
 );
-/** Between the last place and this one; what is inserted meanwhile has not ended. */
-const FORGET_ENDED = named(
+/** Deletes between the previous position and this one. Rows that are inserted meanwhile have not ended. */
+const FORGET_ENDED = namedStatement(
   'forget_ended_followed',
   `delete from followed_statuses
    where (tenant_id, list_id, idx, batch_id) > ($2, $3, $4, $5)
@@ -64,38 +64,38 @@ const FORGET_ENDED = named(
 );
 const UNUSED = `not exists (select 1 from followed_statuses s
   where s.tenant_id = followed_lists.tenant_id and s.list_id = followed_lists.id)`;
-const DROP_IDLE = named(
+const DROP_IDLE = namedStatement(
   'drop_idle_lists',
   `delete from followed_lists where (tenant_id, id) in
      (select tenant_id, id from followed_lists where idle_since <= $1 limit $2)
    and idle_since <= $1 and ${UNUSED}`,
 );
-const MARK_IDLE = named('mark_idle_lists', `update followed_lists set idle_since = $1 where idle_since is null and ${UNUSED}`);
-const OF_TENANT = named(
+const MARK_IDLE = namedStatement('mark_idle_lists', `update followed_lists set idle_since = $1 where idle_since is null and ${UNUSED}`);
+const OF_TENANT = namedStatement(
   'followed_lists_of_tenant',
   `select * from followed_lists where tenant_id = $1
    order by case when failing_since is null then 1 else 0 end, failing_since, id limit $2`,
 );
-const FAILING = named(
+const FAILING = namedStatement(
   'failing_followed_lists',
   'select count(*) as failing from followed_lists where failing_since <= $1 and idle_since is null',
 );
-const START: FollowedPlace = ['', '', -1, ''];
+const START: FollowerCursor = ['', '', -1, ''];
 
-export function followedWallets(sql: JobSql, cipher: Cipher, { indices, rows }: FollowedWords): FollowedWallets {
-  const FOLLOWERS = named(
+export function followedWallets(sql: JobSql, cipher: Cipher, { indices, rows }: FollowedSql): FollowedWallets {
+  const FOLLOWERS = namedStatement(
     'followers',
     `select s.idx, s.batch_id as follows_batch, s.session_id as follows_session, b.* from followed_statuses s
      left join issued_batches b on b.tenant_id = s.tenant_id and b.session_id = s.session_id and b.id = s.batch_id
      where s.tenant_id = $1 and s.list_id = $2 and s.idx ${indices} limit $4`,
   );
-  const ADD_FALLEN = named(
+  const ADD_FALLEN = namedStatement(
     'add_fallen',
     `insert into fallen_batches (tenant_id, batch_id, session_id, credential_configuration_id, fell_at)
      select distinct v.tenant, v.batch, v.session, v.configuration, v.fell from ${rows} where v.configuration is not null
      order by v.tenant, v.batch on conflict do nothing`,
   );
-  const LET_GO = named(
+  const LET_GO = namedStatement(
     'let_followers_go',
     `delete from followed_statuses where (tenant_id, list_id, idx, batch_id) in
        (select v.tenant, v.list, v.idx, v.batch from ${rows})`,
@@ -113,9 +113,9 @@ export function followedWallets(sql: JobSql, cipher: Cipher, { indices, rows }: 
         try {
           lists.push(readFollowedList(cipher, row));
         } catch {
-          // Else it would be the first of the next run, too, and nobody's list would be looked at any more.
-          const again = now.getTime() + UNREADABLE_REST_MS;
-          await sql.change(FAILED, row['tenant_id'] as TenantId, String(row['id']), again, now.getTime(), UNREADABLE);
+          // Without this, the list would be the first of each run, and no other list would be checked.
+          const retryAt = now.getTime() + UNREADABLE_REST_MS;
+          await sql.change(FAILED, row['tenant_id'] as TenantId, String(row['id']), retryAt, now.getTime(), UNREADABLE);
         }
       }
       return lists;
@@ -125,9 +125,10 @@ export function followedWallets(sql: JobSql, cipher: Cipher, { indices, rows }: 
       if (reason === undefined) await sql.change(CHECKED, tenantId, id, ...times);
       else await sql.change(FAILED, tenantId, id, ...times, reason);
     },
-    followers: async ({ tenantId, id }, wanted, limit) => (await sql.all(FOLLOWERS, tenantId, id, wanted, limit)).map(readFollower),
-    async fall({ tenantId, id }, followers, now) {
-      const these = JSON.stringify(
+    followers: async ({ tenantId, id }, statusIndices, limit) =>
+      (await sql.all(FOLLOWERS, tenantId, id, statusIndices, limit)).map(readFollower),
+    async revokeFollowers({ tenantId, id }, followers, now) {
+      const fallenRows = JSON.stringify(
         followers.map(({ idx, batchId, sessionId, batch }) => ({
           tenant: tenantId,
           list: id,
@@ -138,11 +139,11 @@ export function followedWallets(sql: JobSql, cipher: Cipher, { indices, rows }: 
           configuration: batch?.credentialConfigurationId ?? null,
         })),
       );
-      // First, so that what stops in between is done again, and nobody is forgotten.
-      await sql.change(ADD_FALLEN, these);
-      await sql.change(LET_GO, these);
+      // Added first, so that an interrupted run is repeated and no batch is lost.
+      await sql.change(ADD_FALLEN, fallenRows);
+      await sql.change(LET_GO, fallenRows);
     },
-    async fallenBatches(limit, isTold = false) {
+    async walletRevokedBatches(limit, isTold = false) {
       return (await sql.all(isTold ? FALLEN_TOLD : FALLEN, limit)).map((row) => ({
         tenantId: row['tenant_id'] as TenantId,
         batchId: String(row['batch_id']),
@@ -151,29 +152,29 @@ export function followedWallets(sql: JobSql, cipher: Cipher, { indices, rows }: 
         fellAt: new Date(Number(row['fell_at'])),
       }));
     },
-    async toldOfFallen({ tenantId, batchId }, now) {
+    async markWalletRevocationNotified({ tenantId, batchId }, now) {
       await sql.change(TOLD_OF_FALLEN, tenantId, batchId, now.getTime());
     },
-    async forgetFallen({ tenantId, batchId }) {
+    async forgetWalletRevoked({ tenantId, batchId }) {
       await sql.change(FORGET_FALLEN, tenantId, batchId);
     },
-    async forgetEnded(now, limit, place = START) {
-      const [last] = await sql.all(WALK, now.getTime(), limit, ...place);
-      if (last === undefined) return { gone: 0, place: undefined };
-      const next = placeOf(last);
-      const hasEnded = Number(last['ended']) > 0;
-      const gone = hasEnded ? await sql.change(FORGET_ENDED, now.getTime(), ...place, ...next) : 0;
-      return { gone, place: Number(last['visited']) < limit ? undefined : next };
+    async forgetEndedFollowers(now, limit, position = START) {
+      const [lastRow] = await sql.all(WALK, now.getTime(), limit, ...position);
+      if (lastRow === undefined) return { removed: 0, nextCursor: undefined };
+      const nextPosition = positionOf(lastRow);
+      const hasEnded = Number(lastRow['ended']) > 0;
+      const removed = hasEnded ? await sql.change(FORGET_ENDED, now.getTime(), ...position, ...nextPosition) : 0;
+      return { removed, nextCursor: Number(lastRow['visited']) < limit ? undefined : nextPosition };
     },
     async forgetIdleLists(now, limit) {
       await sql.change(DROP_IDLE, now.getTime() - IDLE_MS, limit);
       await sql.change(MARK_IDLE, now.getTime());
     },
     followedLists: async (tenantId, limit) => (await sql.all(OF_TENANT, tenantId, limit)).map((row) => readFollowedList(cipher, row)),
-    failingLists: async (since) => Number((await sql.all(FAILING, since.getTime()))[0]?.['failing']),
+    failingLists: async (failingSince) => Number((await sql.all(FAILING, failingSince.getTime()))[0]?.['failing']),
   };
 }
 
-function placeOf(row: Row): FollowedPlace {
+function positionOf(row: Row): FollowerCursor {
   return [String(row['tenant_id']), String(row['list_id']), Number(row['idx']), String(row['batch_id'])];
 }

@@ -1,16 +1,16 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { EventLog } from '../../../application/ports/event-log.ts';
-import type { KeptTrustListJobs, UntoldFinding } from '../../../application/ports/kept-trust-lists.ts';
 import type { Maintenance } from '../../../application/ports/maintenance.ts';
+import type { StoredTrustListJobs, UnreportedProblem } from '../../../application/ports/stored-trust-lists.ts';
 import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import type { ClientMacs } from '../client-macs.ts';
 import { type JobSql, postgresJobs, sqliteJobs } from '../job-sql.ts';
-import { KEPT_TRUST_LISTS, keyOfFinding } from '../kept-trust-lists.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
-import { listOf, named, type Statement } from '../statement.ts';
+import { listOf, namedStatement, type Statement } from '../statement.ts';
+import { keyOfFinding, STORED_TRUST_LISTS } from '../stored-trust-lists.ts';
 import { BatchSize } from './batch-size.ts';
 import { EVENT_CURSOR, EVENT_LEASE, fieldsOf, LEAVE_EVENTS, MOVE_CURSOR, readBatch } from './event-log.ts';
 import { postgresExpiry, sqliteExpiry } from './expiry.ts';
@@ -19,11 +19,11 @@ import { issuedSubjects, POSTGRES_SUBJECTS, SQLITE_SUBJECTS } from './issued-sub
 import { pendingDeliveries } from './pending-deliveries.ts';
 import { postgresEventLog } from './postgres-event-log.ts';
 import { PRESENT_MS } from './postgres-time.ts';
+import { endedTenants, tenantRemains } from './remaining-tenant-rows.ts';
 import { resealing } from './resealing.ts';
 import { FORGET_PICK_UPS, postgresCleaningUp, sqliteCleaningUp } from './retention.ts';
-import { endedTenants, tenantRemains } from './tenant-remains.ts';
 
-/** By their keys. */
+/** Tables whose rows expire, and their keys. */
 const FORGOTTEN = {
   used_values: 'tenant_id, kind, hash',
   grants: 'tenant_id, id',
@@ -32,14 +32,14 @@ const FORGOTTEN = {
   open_session_bytes: 'tenant_id, expires_at',
   issued_subjects: 'tenant_id, fingerprint, session_id, batch_id',
 };
-/** Rows of these tables live for long: the order leads to the tree by expiry, and past what is not due. */
+/** Rows of these tables live for long: the order makes the database use the index by expiry instead of reading rows that are not due. */
 const LONG_LIVED = ['grants', 'issued_subjects', 'open_session_bytes'];
 const FORGET = Object.entries(FORGOTTEN).map(([table, key]) => {
   const order = LONG_LIVED.includes(table) ? 'order by expires_at' : '';
   const due = `select ${key} from ${table} where expires_at <= $1 ${order} limit $2`;
-  return named(`forget_${table}`, `delete from ${table} where (${key}) in (${due})`);
+  return namedStatement(`forget_${table}`, `delete from ${table} where (${key}) in (${due})`);
 });
-const EXPIRE_DEFERRED = named(
+const EXPIRE_DEFERRED = namedStatement(
   'expire_deferred',
   `update deferred_transactions set status = ${listOf([DEFERRED_MOVES.expire.to])}, credentials = null,
      holder_keys = '[]', wallet_statuses = null, updated_at = $1
@@ -47,7 +47,7 @@ const EXPIRE_DEFERRED = named(
      where expires_at <= $1 and status in (${listOf(DEFERRED_MOVES.expire.from)}) limit $2)`,
 );
 
-const ENDING_TRUST_LISTS = named(
+const ENDING_TRUST_LISTS = namedStatement(
   'ending_trust_lists',
   `select tenant_id, id, next_update from trust_lists
    where next_update <= $1 and (next_update, tenant_id, id) > ($3, $4, $5)
@@ -55,10 +55,10 @@ const ENDING_TRUST_LISTS = named(
 );
 
 /**
- * The state is computed where the rows are, so an answer is empty while nothing changed. Each revision is weighted by the creation of
- * its tenant, so that changes of two tenants do not cancel each other.
+ * The state is computed in the database, so an answer is empty while nothing changed. Each revision is weighted by the creation time of its
+ * tenant, so that changes of two tenants do not cancel each other.
  */
-const TENANT_VERSIONS = named(
+const TENANT_VERSIONS = namedStatement(
   'tenant_versions',
   `select t.id, t.revision, t.created_at, s.state from (
      select cast(count(*) as text) || '/' || cast(coalesce(sum(created_at), 0) as text) || '/' ||
@@ -66,19 +66,19 @@ const TENANT_VERSIONS = named(
    left join tenants t on true where s.state <> $1`,
 );
 
-/** Rows of one table that a process removes first. */
+/** Rows of the first removal batch of a table. */
 const FIRST_REMOVED = 200;
 
-/** SQLite decides by itself which tables it has to look at. */
-const OPTIMIZE = named('optimize', 'pragma optimize');
+/** SQLite itself decides which tables to analyze. */
+const OPTIMIZE = namedStatement('optimize', 'pragma optimize');
 
-const PRESENT = named('present', `select ${PRESENT_MS} as now`);
+const PRESENT = namedStatement('present', `select ${PRESENT_MS} as now`);
 
 /**
- * A lease that ends a minute later than one that is taken now was taken by a clock that was wrong. Who gives a lease back
- * (it then ends now) does not mean those of others.
+ * A lease that ends more than a minute after one taken now was taken by a wrong clock. Releasing a lease (it then ends now) never takes the
+ * lease of another holder.
  */
-const LEASE = named(
+const LEASE = namedStatement(
   'lease',
   `insert into leases (name, holder, expires_at) values ($1, $2, $3)
    on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at
@@ -88,10 +88,10 @@ const LEASE = named(
 );
 
 /**
- * Tables on the wallet paths that grew fourfold since anybody looked. The server's own clean-up looks once a minute;
- * until then a plan made for an empty table walks a whole tenant instead of finding one row.
+ * Tables on the wallet paths that grew fourfold since the last analyze. The server's autovacuum runs once a minute; until then a plan for
+ * an empty table scans a whole tenant instead of finding one row.
  */
-const GROWN = named(
+const GROWN = namedStatement(
   'grown_tables',
   `select relname as name from pg_class
    where relnamespace = to_regnamespace(current_schema()) and relname = any($1::text[])
@@ -110,17 +110,17 @@ const GROWING = [
 ];
 
 const RETIRED = 'select owner, kms, key_id, algorithm from retired_keys';
-const RETIRED_KEYS = named('retired_keys', `${RETIRED} order by retired_at limit $1`);
-const RETIRED_KEYS_OF = named('retired_keys_of', `${RETIRED} where owner = $2 order by retired_at limit $1`);
-const FORGET_RETIRED_KEY = named('forget_retired_key', 'delete from retired_keys where owner = $1 and kms = $2 and key_id = $3');
-const POSTPONE_RETIRED_KEY = named(
+const RETIRED_KEYS = namedStatement('retired_keys', `${RETIRED} order by retired_at limit $1`);
+const RETIRED_KEYS_OF = namedStatement('retired_keys_of', `${RETIRED} where owner = $2 order by retired_at limit $1`);
+const FORGET_RETIRED_KEY = namedStatement('forget_retired_key', 'delete from retired_keys where owner = $1 and kms = $2 and key_id = $3');
+const POSTPONE_RETIRED_KEY = namedStatement(
   'postpone_retired_key',
   `update retired_keys set retired_at = (select max(retired_at) + 1 from retired_keys)
    where owner = $1 and kms = $2 and key_id = $3`,
 );
 
-function sqliteRemains(sql: SqliteSql): Pick<Maintenance, 'removeRemains' | 'tenantRemovals'> {
-  // Of each table: a row of one table can take ten times as long as a row of another.
+function sqliteRemains(sql: SqliteSql): Pick<Maintenance, 'removeRemainingRows' | 'tenantRemovals'> {
+  // One size per table: a row of one table can take ten times as long as a row of another.
   const sizes = new Map<number, BatchSize>();
   const sizeOf = (table: number) => {
     const size = sizes.get(table) ?? new BatchSize(FIRST_REMOVED);
@@ -138,7 +138,7 @@ function sqliteRemains(sql: SqliteSql): Pick<Maintenance, 'removeRemains' | 'ten
   return tenantRemains(sqliteJobs(sql), {
     sql: (table) => measured(sizeOf(table)),
     async run(table, limit, work) {
-      // Requests that came while the last page was removed go first.
+      // Requests that arrived while the last page was removed run first.
       await new Promise((resolve) => setImmediate(resolve));
       const size = sizeOf(table);
       return size.run(limit, async (rows) => {
@@ -150,7 +150,7 @@ function sqliteRemains(sql: SqliteSql): Pick<Maintenance, 'removeRemains' | 'ten
   });
 }
 
-/** What needs no words of one dialect but `forgetPickUps`. */
+/** Jobs that are the same in both dialects, except for `forgetPickUps`. */
 function jobs(sql: JobSql, cipher: Cipher, clientMacs: ClientMacs, forgetPickUps: Statement) {
   return {
     ...resealing(sql, cipher, clientMacs),
@@ -160,15 +160,15 @@ function jobs(sql: JobSql, cipher: Cipher, clientMacs: ClientMacs, forgetPickUps
     endedTenants: (now, limit) => endedTenants(sql, now, limit),
     forgetPickUps: (now, limit) => sql.change(forgetPickUps, now.getTime(), limit),
     async forgetExpired(now, limit) {
-      let gone = 0;
-      for (const statement of FORGET) gone += await sql.change(statement, now.getTime(), limit);
-      return gone;
+      let removed = 0;
+      for (const statement of FORGET) removed += await sql.change(statement, now.getTime(), limit);
+      return removed;
     },
     expireDeferred: (now, limit) => sql.change(EXPIRE_DEFERRED, now.getTime(), limit),
-    async endingTrustLists(until, limit, after) {
-      const { nextUpdate, tenantId = '', id = '' } = after ?? {};
-      const place = [nextUpdate?.getTime() ?? Number.MIN_SAFE_INTEGER, tenantId, id] as const;
-      const rows = await sql.all(ENDING_TRUST_LISTS, until.getTime(), limit, ...place);
+    async endingTrustLists(deadline, limit, cursor) {
+      const { nextUpdate, tenantId = '', id = '' } = cursor ?? {};
+      const position = [nextUpdate?.getTime() ?? Number.MIN_SAFE_INTEGER, tenantId, id] as const;
+      const rows = await sql.all(ENDING_TRUST_LISTS, deadline.getTime(), limit, ...position);
       return rows.map((row) => ({
         tenantId: row['tenant_id'] as TenantId,
         id: String(row['id']),
@@ -177,17 +177,17 @@ function jobs(sql: JobSql, cipher: Cipher, clientMacs: ClientMacs, forgetPickUps
     },
     async tenantVersions(state = '') {
       const rows = await sql.all(TENANT_VERSIONS, state);
-      const [first] = rows;
-      if (first === undefined) return undefined;
+      const [firstRow] = rows;
+      if (firstRow === undefined) return undefined;
       const versions = rows
         .filter(({ id }) => id !== null)
         .map((row) => ({
           id: String(row['id']) as TenantId,
           version: `${row['created_at']}/${row['revision']}`,
         }));
-      // In the order of the process, as in the database order differs by its locale.
-      versions.sort((one, other) => (one.id < other.id ? -1 : 1));
-      return { state: String(first['state']), versions };
+      // Sorted here, because the order in the database depends on its locale.
+      versions.sort((a, b) => (a.id < b.id ? -1 : 1));
+      return { state: String(firstRow['state']), versions };
     },
     ...listFill(sql),
     async retiredKeys(limit, owner) {
@@ -204,8 +204,8 @@ function jobs(sql: JobSql, cipher: Cipher, clientMacs: ClientMacs, forgetPickUps
       await sql.change(POSTPONE_RETIRED_KEY, tenantId, handle.kms, handle.keyId);
     },
     async tryLease(name, holder, now, ttlSeconds) {
-      const until = now.getTime() + ttlSeconds * 1000;
-      return (await sql.all(LEASE, name, holder, until, now.getTime())).length > 0;
+      const expiresAt = now.getTime() + ttlSeconds * 1000;
+      return (await sql.all(LEASE, name, holder, expiresAt, now.getTime())).length > 0;
     },
   } satisfies Partial<Maintenance>;
 }
@@ -265,61 +265,67 @@ export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher, clientMacs: Cl
   };
 }
 
-/** A look at an index for each chain. The chain of the service is no tenant's. */
-const OLD = named(
+/** One index lookup per chain. The chain of the service belongs to no tenant. */
+const OLD = namedStatement(
   'old_audit_logs',
   `select h.tenant_id from audit_heads h where h.tenant_id > $3 and h.tenant_id <> ''
      and (select e.at from audit_entries e where e.tenant_id = h.tenant_id order by e.sequence limit 1) < $1
    order by h.tenant_id limit $2`,
 );
-const REMOVE = named('remove_audit_entries', 'delete from audit_entries where tenant_id = $1 and sequence <= $2 and at < $3');
+const REMOVE = namedStatement('remove_audit_entries', 'delete from audit_entries where tenant_id = $1 and sequence <= $2 and at < $3');
 
 function auditLogJobs(sql: JobSql): Pick<Maintenance, 'oldAuditLogs' | 'removeAuditEntries'> {
   return {
-    async oldAuditLogs(before, limit, after) {
-      const rows = await sql.all(OLD, before.getTime(), limit, after ?? '');
+    async oldAuditLogs(cutoff, limit, previousTenantId) {
+      const rows = await sql.all(OLD, cutoff.getTime(), limit, previousTenantId ?? '');
       return rows.map((row) => row['tenant_id'] as TenantId);
     },
-    removeAuditEntries: (tenantId, upTo, before) => sql.change(REMOVE, tenantId, upTo, before.getTime()),
+    removeAuditEntries: (tenantId, upTo, cutoff) => sql.change(REMOVE, tenantId, upTo, cutoff.getTime()),
   };
 }
 
-const HELD = named('held_trust_lists', 'select count(*) as held from kept_trust_lists where seen_at > $1 and held_since is not null');
-const FORGET_KEPT_LISTS = named(
+const HELD = namedStatement(
+  'held_trust_lists',
+  'select count(*) as held from kept_trust_lists where seen_at > $1 and held_since is not null',
+);
+const FORGET_KEPT_LISTS = namedStatement(
   'forget_kept_trust_lists',
   `delete from kept_trust_lists where (tenant_id, id) in (select tenant_id, id from kept_trust_lists
      where seen_at <= $1 and (ends_at is null or ends_at <= $1) limit $2)`,
 );
 
-const UNTOLD = named(
+const SELECT_UNREPORTED = namedStatement(
   'untold_findings',
   `select tenant_id, id, place, finding, held_since from kept_trust_lists
    where finding_key is not null and (told_key is null or told_key <> finding_key) order by held_since limit $1`,
 );
-const TOLD = named('told_finding', 'update kept_trust_lists set told_key = $3 where tenant_id = $1 and id = $2 and finding_key = $3');
+const MARK_REPORTED = namedStatement(
+  'told_finding',
+  'update kept_trust_lists set told_key = $3 where tenant_id = $1 and id = $2 and finding_key = $3',
+);
 
-function keptTrustListJobs(sql: JobSql, cipher: Cipher): KeptTrustListJobs {
+function keptTrustListJobs(sql: JobSql, cipher: Cipher): StoredTrustListJobs {
   return {
-    heldTrustLists: async (since) => Number((await sql.all(HELD, since.getTime()))[0]?.['held']),
-    async untoldFindings(limit) {
-      const rows = await sql.all(UNTOLD, limit);
-      return rows.flatMap((row): UntoldFinding[] => {
+    countHeldTrustLists: async (seenSince) => Number((await sql.all(HELD, seenSince.getTime()))[0]?.['held']),
+    async unreportedProblems(limit) {
+      const rows = await sql.all(SELECT_UNREPORTED, limit);
+      return rows.flatMap((row): UnreportedProblem[] => {
         const [tenantId, id] = [row['tenant_id'] as TenantId, String(row['id'])];
-        const at = { cipher, tenantId, id };
-        const finding = KEPT_TRUST_LISTS.readField('finding', row['finding'], at);
-        const place = KEPT_TRUST_LISTS.readField('place', row['place'], at);
-        const since = new Date(Number(row['held_since']));
-        return finding === null ? [] : [{ tenantId, id, place, finding, since }];
+        const context = { cipher, tenantId, id };
+        const finding = STORED_TRUST_LISTS.readField('finding', row['finding'], context);
+        const place = STORED_TRUST_LISTS.readField('place', row['place'], context);
+        const heldSince = new Date(Number(row['held_since']));
+        return finding === null ? [] : [{ tenantId, id, place, finding, since: heldSince }];
       });
     },
-    async toldFinding({ tenantId, id, finding }) {
-      await sql.change(TOLD, tenantId, id, keyOfFinding(finding));
+    async markProblemReported({ tenantId, id, finding }) {
+      await sql.change(MARK_REPORTED, tenantId, id, keyOfFinding(finding));
     },
-    forgetKeptTrustLists: (before, limit) => sql.change(FORGET_KEPT_LISTS, before.getTime(), limit),
+    forgetStoredTrustLists: (cutoff, limit) => sql.change(FORGET_KEPT_LISTS, cutoff.getTime(), limit),
   };
 }
 
-const LIST_FILL = named(
+const LIST_FILL = namedStatement(
   'list_fill',
   `select count(*) as lists, coalesce(sum(used_entries), 0) as used, coalesce(sum(capacity), 0) as capacity
    from status_lists`,
@@ -335,21 +341,21 @@ function listFill(sql: JobSql): Pick<Maintenance, 'listFill'> {
   };
 }
 
-/** Writers come one after the other, so events become visible in the order of their positions. */
-const BEGIN = named(
+/** SQLite serializes writers, so events become visible in the order of their positions. */
+const BEGIN = namedStatement(
   'begin_event_log',
   `insert into event_cursors (name, position, tenant, session, version)
    values (${EVENT_CURSOR}, coalesce((select seq from sqlite_sequence where name = 'session_events'), 0), '', '', 0)
    on conflict do nothing`,
 );
-const HOLD = named(
+const HOLD = namedStatement(
   'hold_events',
   `insert into leases (name, holder, expires_at) values (${EVENT_LEASE}, $1, $2 + $3)
    on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at
      where leases.expires_at <= $2 or leases.holder = excluded.holder or leases.expires_at > $2 + $3 + 60000
    returning holder`,
 );
-const NEXT = named(
+const NEXT = namedStatement(
   'next_events',
   `select c.position as c_position, c.tenant as c_tenant, c.session as c_session, c.version as c_version,
      0 as is_behind, e.position as l_position, e.tenant_id as l_tenant, e.session_id as l_session,
@@ -362,7 +368,7 @@ const NEXT = named(
 function sqliteEventLog(sql: SqliteSql): EventLog {
   const { change } = sqliteJobs(sql);
   return {
-    async beginHandingOn() {
+    async startRelay() {
       await change(BEGIN);
     },
     nextEvents: (holder, leaseSeconds, limit) =>
@@ -370,10 +376,10 @@ function sqliteEventLog(sql: SqliteSql): EventLog {
         const isHeld = run.all(HOLD, holder, run.time(), leaseSeconds * 1000).length > 0;
         return isHeld ? readBatch(run.all(NEXT, limit)) : undefined;
       }),
-    handedOn: async (from, to) => (await change(MOVE_CURSOR, ...fieldsOf(to), ...fieldsOf(from))) > 0,
-    // The numbers are stored with the rows, so they cannot be behind.
+    advanceRelay: async (previous, to) => (await change(MOVE_CURSOR, ...fieldsOf(to), ...fieldsOf(previous))) > 0,
+    // SQLite stores the numbers with the rows, so they cannot fall behind.
     renumber: () => Promise.resolve(0),
-    async leaveEvents(holder) {
+    async releaseRelay(holder) {
       await change(LEAVE_EVENTS, holder);
     },
   };

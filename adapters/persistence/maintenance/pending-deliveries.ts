@@ -1,23 +1,23 @@
 import type { PendingDeliveries } from '../../../application/ports/pending-deliveries.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { JobSql } from '../job-sql.ts';
-import { named } from '../statement.ts';
+import { namedStatement } from '../statement.ts';
 
-/** Among so many, those that are due longest, tenants are weighed against each other. */
-const LOOKED_AT = 10_000;
+/** Number of longest-due deliveries among which tenants share fairly. */
+const MAX_CONSIDERED = 10_000;
 
-const DUE = named(
+const DUE = namedStatement(
   'due_deliveries',
   `select tenant_id, session_id, id, due_at from (
      select d.*, row_number() over (partition by tenant_id order by due_at) as place
-     from (select * from pending_deliveries where due_at <= $1 order by due_at limit ${LOOKED_AT}) d) r
+     from (select * from pending_deliveries where due_at <= $1 order by due_at limit ${MAX_CONSIDERED}) d) r
    where place <= $3 order by due_at limit $2`,
 );
-const AS_KNOWN = 'tenant_id = $1 and session_id = $2 and id = $3 and due_at = $4';
-const FORGET = named('forget_delivery', `delete from pending_deliveries where ${AS_KNOWN}`);
-const POSTPONE = named('postpone_delivery', `update pending_deliveries set due_at = $5 where ${AS_KNOWN}`);
+const IS_UNCHANGED = 'tenant_id = $1 and session_id = $2 and id = $3 and due_at = $4';
+const FORGET = namedStatement('forget_delivery', `delete from pending_deliveries where ${IS_UNCHANGED}`);
+const POSTPONE = namedStatement('postpone_delivery', `update pending_deliveries set due_at = $5 where ${IS_UNCHANGED}`);
 
-/** Of a session: that no delivery is under way whose end decides about it. */
+/** Condition on a session: no delivery is pending whose outcome decides its status. */
 export const NOTHING_PENDING = `not exists (select 1 from pending_deliveries d
     where d.tenant_id = sessions.tenant_id and d.session_id = sessions.id)`;
 
@@ -35,8 +35,8 @@ export function pendingDeliveries(sql: JobSql): PendingDeliveries {
     async forgetDelivery({ tenantId, sessionId, id, dueAt }) {
       await sql.change(FORGET, tenantId, sessionId, id, dueAt.getTime());
     },
-    async postponeDelivery({ tenantId, sessionId, id, dueAt }, until) {
-      await sql.change(POSTPONE, tenantId, sessionId, id, dueAt.getTime(), until.getTime());
+    async postponeDelivery({ tenantId, sessionId, id, dueAt }, nextDueAt) {
+      await sql.change(POSTPONE, tenantId, sessionId, id, dueAt.getTime(), nextDueAt.getTime());
     },
   };
 }

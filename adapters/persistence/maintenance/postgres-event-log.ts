@@ -1,32 +1,33 @@
 import type { EventLog } from '../../../application/ports/event-log.ts';
 import { postgresJobs } from '../job-sql.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
-import { named } from '../statement.ts';
+import { namedStatement } from '../statement.ts';
 import { EVENT_CURSOR, EVENT_LEASE, fieldsOf, LEAVE_EVENTS, MOVE_CURSOR, readBatch } from './event-log.ts';
 import { PRESENT_MS } from './postgres-time.ts';
 
 /**
- * The position of an event is the id of the transaction that wrote it. Every transaction below the lowest one that still
- * runs is over, so nothing can appear below that any more; what follows waits, however long it takes. Clocks have no part.
+ * The position of an event is the id of the transaction that wrote it. Every transaction below the lowest running one has ended, so nothing
+ * can appear below it any more; later events wait, however long that takes. Clocks play no part.
  */
 const COMPLETE = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
-/** No transaction has had this id yet: an event that stands there was written by a database of other numbers. */
+/** No transaction has had this id yet: an event at or above it was written by a database with other transaction ids. */
 const UNUSED = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';
 const CURRENT = 'pg_current_xact_id()::text::bigint';
 
-const BEGIN = named(
+const BEGIN = namedStatement(
   'begin_event_log',
   `insert into event_cursors (name, position, tenant, session, version)
    values (${EVENT_CURSOR}, ${UNUSED}, '', '', 0) on conflict do nothing`,
 );
 
 /**
- * A transaction has its id before it waits for the row of its session, so a later event of a session can have a lower position than an
- * earlier one. Such an event goes with the one that it overtook: `l` are the events that overtook none, `f` each of them with those which
- * did. Both are few rows of one session, found by the key of the table. `$1` is the holder, `$2` milliseconds, `$3` the limit.
+ * A transaction gets its id before it waits for the row of its session, so a later event of a session can have a lower position than an
+ * earlier one. Such an event is published with the one that it overtook: `l` are the events that overtook none, `f` each of them with those
+ * that overtook it. Both are few rows of one session, found by the key of the table. `$1` is the holder, `$2` milliseconds, `$3` the limit.
  */
-const OF_SESSION = (alias: string, one: string) => `${alias}.tenant_id = ${one}.tenant_id and ${alias}.session_id = ${one}.session_id`;
-const NEXT = named(
+const OF_SESSION = (alias: string, otherAlias: string) =>
+  `${alias}.tenant_id = ${otherAlias}.tenant_id and ${alias}.session_id = ${otherAlias}.session_id`;
+const NEXT = namedStatement(
   'next_events',
   `with held as (
      insert into leases (name, holder, expires_at) values (${EVENT_LEASE}, $1, ${PRESENT_MS} + $2::bigint)
@@ -55,8 +56,10 @@ const NEXT = named(
    order by l.position, l.tenant_id, l.session_id, l.version, f.version`,
 );
 
-/** What was handed on before goes to where no cursor is; the rest follows anew. No transaction has the ids up to 2. */
-const RENUMBER = named(
+/**
+ * Published events move to position 0, below every cursor; the others get the id of this transaction. No transaction has the ids up to 2.
+ */
+const RENUMBER = namedStatement(
   'renumber_events',
   `update session_events e set position = case
      when (e.position, e.tenant_id, e.session_id, e.version) > (c.position, c.tenant, c.session, c.version)
@@ -66,7 +69,7 @@ const RENUMBER = named(
    where e.tenant_id = d.tenant_id and e.session_id = d.session_id and e.version = d.version
      and c.name = ${EVENT_CURSOR}`,
 );
-const BEGIN_ANEW = named(
+const RESTART_CURSOR = namedStatement(
   'begin_event_log_anew',
   `update event_cursors set position = 1, tenant = '', session = '', version = 0
    where name = ${EVENT_CURSOR} and position >= ${UNUSED}`,
@@ -75,18 +78,18 @@ const BEGIN_ANEW = named(
 export function postgresEventLog(sql: PostgresSql): EventLog {
   const { change } = postgresJobs(sql);
   return {
-    async beginHandingOn() {
+    async startRelay() {
       await change(BEGIN);
     },
     nextEvents: async (holder, leaseSeconds, limit) => readBatch(await sql.query(NEXT, [holder, leaseSeconds * 1000, limit])),
-    handedOn: async (from, to) => (await change(MOVE_CURSOR, ...fieldsOf(to), ...fieldsOf(from))) > 0,
+    advanceRelay: async (from, to) => (await change(MOVE_CURSOR, ...fieldsOf(to), ...fieldsOf(from))) > 0,
     async renumber(limit) {
-      const changed = await change(RENUMBER, limit);
-      // With the cursor where it was, a run that was broken off goes on as it began.
-      if (changed === 0) await change(BEGIN_ANEW);
-      return changed;
+      const changedRows = await change(RENUMBER, limit);
+      // The cursor moves last, so an interrupted run continues where it stopped.
+      if (changedRows === 0) await change(RESTART_CURSOR);
+      return changedRows;
     },
-    async leaveEvents(holder) {
+    async releaseRelay(holder) {
       await change(LEAVE_EVENTS, holder);
     },
   };

@@ -1,42 +1,39 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import { renewableAfterwards } from '../../../domain/issuance/renewal.ts';
+import { renewableMask } from '../../../domain/issuance/renewal.ts';
 import { RENEWING_STATUSES } from '../../../domain/sessions/session.ts';
 import type { JobSql } from '../job-sql.ts';
 import { HIDDEN, readSession, withoutRequestOf } from '../rows/session-codec.ts';
-import { listOf, named, type Row } from '../statement.ts';
+import { listOf, namedStatement, type Row } from '../statement.ts';
 import { UNSENT } from './event-log.ts';
 
-/**
- * The day of a time, which alone is kept (ARF 3.0 ISSU_35b): to the millisecond it would lead from a credential that somebody has
- * to the session that issued it.
- */
+/** Only the day of a time is kept (ARF 3.0 ISSU_35b): a time in milliseconds would link a credential to the session that issued it. */
 export const dayOf = (column: string) => `(${column}) - (${column}) % 86400000`;
 
-/** `+` keeps databases from reading all grants that have not expired. */
+/** The unary `+` keeps databases from reading all grants that have not expired. */
 const LIVING_GRANT = `g.tenant_id = s.tenant_id and g.session_id = s.id and g.consumed_at is not null
   and g.revoked_at is null and +g.expires_at > $1`;
 
-/** A wallet may renew what the session `s` issued at the time `$1`. */
+/** Condition that a wallet may renew what the session `s` issued, at the time `$1`. */
 export const IS_RENEWED = `s.kind <> 'verification' and s.issued_mask <> 0
   and s.status in (${listOf(RENEWING_STATUSES)}) and exists (select 1 from grants g where ${LIVING_GRANT})`;
 
-/** The columns that a due session has here, to which come `mode` and `ttl` of its tenant. */
+/** Columns of a due session; the statement adds `mode` and `ttl` of its tenant. */
 export const RENEWED = `s.*, (select max(g.expires_at) from grants g where ${LIVING_GRANT}) as until`;
 
-/** How the elements of a JSON array at `$1` become rows of `v`; the dialects differ in that. */
+/** SQL that turns the elements of a JSON array at `$1` into rows of `v`. */
 export type Rows = string;
 export const POSTGRES_ROWS: Rows = `jsonb_to_recordset(cast($1 as jsonb))
   as v(tenant_id text, id text, mask int, seen int, mode text, created bigint, document text)`;
-const MEMBERS = ['tenant_id', 'id', 'mask', 'seen', 'mode', 'created', 'document'];
-export const SQLITE_ROWS: Rows = `(select ${MEMBERS.map((name) => `json_extract(value, '$.${name}') as ${name}`).join(', ')}
+const COLUMNS = ['tenant_id', 'id', 'mask', 'seen', 'mode', 'created', 'document'];
+export const SQLITE_ROWS: Rows = `(select ${COLUMNS.map((name) => `json_extract(value, '$.${name}') as ${name}`).join(', ')}
   from json_each($1)) v`;
 
-/** What has to go of the sessions at `$1`, by the time `$2`. */
+/** Statements that reduce the sessions at `$1` at the time `$2`. */
 function statementsFor(rows: Rows) {
-  const these = (condition = '') => `(tenant_id, session_id) in (select v.tenant_id, v.id from ${rows} ${condition})`;
+  const inSessions = (condition = '') => `(tenant_id, session_id) in (select v.tenant_id, v.id from ${rows} ${condition})`;
   return {
-    /** Who would issue from it meanwhile changes the mask. */
-    reduce: named(
+    /** A concurrent issuance changes the mask, so that its session is left out. */
+    reduce: namedStatement(
       'reduce_renewed',
       `update sessions set request = null, outcome = null, version = version + 1, issued_mask = v.mask,
          expires_at = ${dayOf('case when expires_at > $2 then $2 else expires_at end')},
@@ -45,27 +42,36 @@ function statementsFor(rows: Rows) {
          created_at = case when v.mode = 'full' then v.created else ${dayOf('created_at')} end
        from ${rows} where sessions.tenant_id = v.tenant_id and sessions.id = v.id and sessions.issued_mask = v.seen`,
     ),
-    roundBatches: named('round_batches_of_renewed', `update issued_batches set issued_at = ${dayOf('issued_at')} where ${these()}`),
-    roundEvents: named('round_events_of_renewed', `update session_events set at = ${dayOf('at')} where ${these(`where v.mode <> 'full'`)}`),
-    dropGrants: named(
-      'drop_grants_of_renewed',
-      `delete from grants where ${these()} and (consumed_at is null or revoked_at is not null or expires_at <= $2)`,
+    roundBatches: namedStatement(
+      'round_batches_of_renewed',
+      `update issued_batches set issued_at = ${dayOf('issued_at')} where ${inSessions()}`,
     ),
-    dropAllGrants: named('drop_all_grants_of_renewed', `delete from grants where ${these('where v.mask = 0')}`),
-    /** Grants live on, without what the session alone was about. */
-    documents: named('documents_of_renewed', `select tenant_id, id, document from grants where ${these()} and document is not null`),
-    reduceGrants: named(
+    roundEvents: namedStatement(
+      'round_events_of_renewed',
+      `update session_events set at = ${dayOf('at')} where ${inSessions(`where v.mode <> 'full'`)}`,
+    ),
+    dropGrants: namedStatement(
+      'drop_grants_of_renewed',
+      `delete from grants where ${inSessions()} and (consumed_at is null or revoked_at is not null or expires_at <= $2)`,
+    ),
+    dropAllGrants: namedStatement('drop_all_grants_of_renewed', `delete from grants where ${inSessions('where v.mask = 0')}`),
+    /** Grants stay, without the data that concerns their session only. */
+    documents: namedStatement(
+      'documents_of_renewed',
+      `select tenant_id, id, document from grants where ${inSessions()} and document is not null`,
+    ),
+    reduceGrants: namedStatement(
       'reduce_grants_of_renewed',
       `update grants set document = v.document from ${rows} where grants.tenant_id = v.tenant_id and grants.id = v.id`,
     ),
     drop: ['deferred_transactions', 'session_subjects'].map((table) =>
-      named(`drop_${table}_of_renewed`, `delete from ${table} where ${these()}`),
+      namedStatement(`drop_${table}_of_renewed`, `delete from ${table} where ${inSessions()}`),
     ),
-    countUnsent: named(
+    countUnsent: namedStatement(
       'count_unsent_of_renewed',
-      `select count(*) as unsent from session_events e where ${these(`where v.mode = 'full'`)} and ${UNSENT}`,
+      `select count(*) as unsent from session_events e where ${inSessions(`where v.mode = 'full'`)} and ${UNSENT}`,
     ),
-    dropEvents: named('drop_events_of_renewed', `delete from session_events where ${these(`where v.mode = 'full'`)}`),
+    dropEvents: namedStatement('drop_events_of_renewed', `delete from session_events where ${inSessions(`where v.mode = 'full'`)}`),
   };
 }
 
@@ -73,40 +79,40 @@ function statementsFor(rows: Rows) {
 export function renewals(sql: JobSql, cipher: Cipher, rows: Rows) {
   const statements = statementsFor(rows);
   /**
-   * @param due sessions with the columns of `RENEWED`. One of which nothing can be renewed loses its grants, and is due
-   *   like any other from then on. One whose tenant removes in full is hidden, and due again when its last grant ends.
+   * @param due sessions with the columns of `RENEWED`. A session without renewable credentials loses its grants, and is due like any other
+   * from then on. A session whose tenant removes in full is hidden, and due again when its last grant ends.
    */
   return async (due: readonly Row[], now: Date) => {
     if (due.length === 0) return { removed: 0, anonymized: 0, unsent: 0 };
-    const all = due.map((row) => {
+    const reductions = due.map((row) => {
       const session = readSession(cipher, row);
       return {
         tenant_id: session.tenantId,
         id: session.id,
-        mask: renewableAfterwards(session),
+        mask: renewableMask(session),
         seen: session.issuedMask,
         mode: String(row['mode']),
         created: Number(row['until']) - Number(row['ttl']),
       };
     });
-    const [at, kept] = [now.getTime(), all.filter(({ mask }) => mask !== 0)];
-    await sql.change(statements.dropAllGrants, JSON.stringify(all));
-    if (kept.length === 0) return { removed: 0, anonymized: 0, unsent: 0 };
-    const these = JSON.stringify(kept);
-    await sql.change(statements.dropGrants, these, at);
-    const reduced = (await sql.all(statements.documents, these)).flatMap((row) => {
+    const [timestamp, renewable] = [now.getTime(), reductions.filter(({ mask }) => mask !== 0)];
+    await sql.change(statements.dropAllGrants, JSON.stringify(reductions));
+    if (renewable.length === 0) return { removed: 0, anonymized: 0, unsent: 0 };
+    const renewableJson = JSON.stringify(renewable);
+    await sql.change(statements.dropGrants, renewableJson, timestamp);
+    const reduced = (await sql.all(statements.documents, renewableJson)).flatMap((row) => {
       const document = withoutRequestOf(cipher, row);
       return document === undefined ? [] : [{ tenant_id: row['tenant_id'], id: row['id'], document }];
     });
     if (reduced.length > 0) await sql.change(statements.reduceGrants, JSON.stringify(reduced));
-    await sql.change(statements.roundBatches, these);
-    await sql.change(statements.roundEvents, these);
-    for (const statement of statements.drop) await sql.change(statement, these);
-    const [counted] = await sql.all(statements.countUnsent, these);
-    await sql.change(statements.dropEvents, these);
-    // Last, since nobody comes back for a session that is reduced: what stopped before is done with the next clean-up.
-    await sql.change(statements.reduce, these, at);
-    const removed = kept.filter(({ mode }) => mode === 'full').length;
-    return { removed, anonymized: kept.length - removed, unsent: Number(counted?.['unsent']) };
+    await sql.change(statements.roundBatches, renewableJson);
+    await sql.change(statements.roundEvents, renewableJson);
+    for (const statement of statements.drop) await sql.change(statement, renewableJson);
+    const [counted] = await sql.all(statements.countUnsent, renewableJson);
+    await sql.change(statements.dropEvents, renewableJson);
+    // Last, because a reduced session is not visited again: after an interruption the next clean-up repeats the other steps.
+    await sql.change(statements.reduce, renewableJson, timestamp);
+    const removed = renewable.filter(({ mode }) => mode === 'full').length;
+    return { removed, anonymized: renewable.length - removed, unsent: Number(counted?.['unsent']) };
   };
 }

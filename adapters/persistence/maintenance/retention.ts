@@ -1,5 +1,5 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { CleanedUpTenant, CleanUpPlace, CleanUpTenant, Maintenance } from '../../../application/ports/maintenance.ts';
+import type { CleanedUpTenant, CleanUpCursor, CleanUpTenant, Maintenance } from '../../../application/ports/maintenance.ts';
 import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import { OPEN_STATUSES } from '../../../domain/sessions/session.ts';
 import { defined } from '../../../domain/shared/defined.ts';
@@ -8,7 +8,7 @@ import { postgresJobs, sqliteJobs } from '../job-sql.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { HIDDEN } from '../rows/session-codec.ts';
 import type { SqliteRun, SqliteSql } from '../sqlite/sql.ts';
-import { listOf, named, type Row, type Statement } from '../statement.ts';
+import { listOf, namedStatement, type Row, type Statement } from '../statement.ts';
 import { BatchSize } from './batch-size.ts';
 import { UNSENT } from './event-log.ts';
 import { dayOf, IS_RENEWED, POSTGRES_ROWS, RENEWED, renewals, SQLITE_ROWS } from './renewals.ts';
@@ -18,15 +18,15 @@ type CleaningUp = Pick<Maintenance, 'cleanUpSessions'>;
 const OPEN = listOf(OPEN_STATUSES);
 const WAITING = listOf(DEFERRED_MOVES.expire.from);
 
-/** Tenants that one statement lists. */
+/** Number of tenants that one statement lists. */
 const TENANTS = 500;
-/** What a listed tenant counts among the visited sessions of a batch. */
+/** Cost of a listed tenant, in visited sessions of a batch. */
 const LISTED_COST = 0.1;
-/** Sessions that are reduced together: what is sealed in them is read and sealed anew on the main thread. */
+/** Number of sessions that are reduced together: their sealed columns are opened and resealed on the main thread. */
 const REDUCED = { postgres: 100, sqlite: 20 } as const;
 
 const tenantsStatement = (ttl: string, mode: string) =>
-  named(
+  namedStatement(
     'tenants_to_clean_up',
     `with t as (select id, ${ttl} * 1000 as ttl, coalesce(${mode}, 'full') as mode from tenants)
      select t.id, t.mode, t.ttl, (select s.created_at from sessions s where s.tenant_id = t.id and s.created_at <= $1 - t.ttl
@@ -43,9 +43,9 @@ const TENANTS_SQLITE = tenantsStatement(
 );
 
 /**
- * What is to be done with a session `s` of a tenant that cleans up as `$3` says, at the time `$1`. A wallet that was promised a
- * credential for later still comes back for it after the other credentials have completed the session. A request that was erased when the
- * session ended says nothing of the rest: what is anonymised has the time of its day.
+ * Action for a session `s` at the time `$1`, by the clean-up mode `$3` of its tenant. A wallet with a deferred credential still comes back
+ * after the other credentials have completed the session. A request that was erased when the session ended does not show that the session
+ * was anonymized; its creation time, rounded to the day, does.
  */
 const TO_DO = `case
   when $3 <> 'full' and s.kind <> '${HIDDEN}' and s.request is null and s.outcome is null
@@ -56,9 +56,9 @@ const TO_DO = `case
   when ${IS_RENEWED} then 'reduce'
   else 'clean' end`;
 
-/** The next `$7` sessions of the tenant `$2` up to `$4` in the order of their creation: those with something to do, and the last. */
+/** Visits the next `$7` sessions of the tenant `$2` up to `$4` in the order of their creation: those with an action, and the last one. */
 const visit = (source: string, behind: string) =>
-  named(
+  namedStatement(
     'visit_due_sessions',
     `with visited as materialized (
      select s.id, s.created_at, ${TO_DO} as to_do from ${source}
@@ -69,14 +69,14 @@ const visit = (source: string, behind: string) =>
    select * from (select visited.*, 1 as is_last from visited order by created_at, id limit 1 offset $7 - 1) l`,
   );
 const VISIT_POSTGRES = visit('sessions s', '(s.created_at, s.id) > ($5, $6)');
-/** Where statistics say that one tenant has nearly all sessions, SQLite would use the index for a comparison of pairs only, and sort. */
+/** If statistics say that one tenant has nearly all sessions, SQLite would use the index for a comparison of pairs only, and sort. */
 const VISIT_SQLITE = visit('sessions s indexed by sessions_by_creation', '(s.created_at > $5 or s.id > $6)');
 
-/** Of a batch that cannot be revoked: once its session is gone, nothing asks for it. */
+/** Condition of a batch that cannot be revoked: once its session is gone, nothing needs it. */
 const NO_STATUS = 'status_list_id is null';
 
-/** `$4` are ids of sessions. The tenant is beside each table, so that a cluster knows its machine. */
-const CLEAN_UP_POSTGRES = named(
+/** `$4` are ids of sessions. Each table is restricted by the tenant, so that a cluster can route the statement. */
+const CLEAN_UP_POSTGRES = namedStatement(
   'clean_up_sessions',
   `with p as (select s.id, case when s.kind = '${HIDDEN}' then 'full' else $3 end as mode from sessions s
      where s.tenant_id = $2 and s.id = any($4::text[]) and ${TO_DO} = 'clean' for update skip locked),
@@ -100,87 +100,91 @@ const CLEAN_UP_POSTGRES = named(
      (select count(*) from e where ${UNSENT}) as unsent
    from p`,
 );
-/** What wallets may still renew, of tenants that keep it no longer. */
+/** Sessions with credentials that wallets may still renew, of tenants whose retention period is over. */
 const renewedStatement = (ids: string) =>
-  named('due_renewed_sessions', `select ${RENEWED} from sessions s where s.tenant_id = $2 and s.id ${ids} and ${IS_RENEWED}`);
+  namedStatement('due_renewed_sessions', `select ${RENEWED} from sessions s where s.tenant_id = $2 and s.id ${ids} and ${IS_RENEWED}`);
 const RENEWED_POSTGRES = renewedStatement('= any($3::text[])');
 const RENEWED_SQLITE = renewedStatement('in (select value from json_each($3))');
-const KINDS_SQLITE = named(
+const KINDS_SQLITE = namedStatement(
   'kinds_of_sessions',
   'select id, kind from sessions where tenant_id = $1 and id in (select value from json_each($2))',
 );
 
-/** Pairs of tenant and session as one parameter, so that a table without an index on them is walked once. */
-const THESE = `(select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($1))`;
-const drop = (table: string, key = 'session_id') => named(`drop_${table}`, `delete from ${table} where (tenant_id, ${key}) in ${THESE}`);
-const DROP_WHAT_HANGS_ON_THEM = ['grants', 'deferred_transactions', 'session_subjects'].map((table) => drop(table));
-const COUNT_UNSENT = named(
+/** Pairs of tenant and session as one parameter, so that a table without an index on them is scanned once. */
+const SESSION_PAIRS = `(select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($1))`;
+const drop = (table: string, key = 'session_id') =>
+  namedStatement(`drop_${table}`, `delete from ${table} where (tenant_id, ${key}) in ${SESSION_PAIRS}`);
+const DROP_DEPENDENT_ROWS = ['grants', 'deferred_transactions', 'session_subjects'].map((table) => drop(table));
+const COUNT_UNSENT = namedStatement(
   'count_unsent_events',
-  `select count(*) as unsent from session_events e where (tenant_id, session_id) in ${THESE} and ${UNSENT}`,
+  `select count(*) as unsent from session_events e where (tenant_id, session_id) in ${SESSION_PAIRS} and ${UNSENT}`,
 );
 const DROP_EVENTS = drop('session_events');
-const DROP_BATCHES = named(
+const DROP_BATCHES = namedStatement(
   'drop_batches_without_status',
-  `delete from issued_batches where (tenant_id, session_id) in ${THESE} and ${NO_STATUS}`,
+  `delete from issued_batches where (tenant_id, session_id) in ${SESSION_PAIRS} and ${NO_STATUS}`,
 );
 const DROP_SESSIONS = drop('sessions', 'id');
-const ROUND_BATCHES = named(
+const ROUND_BATCHES = namedStatement(
   'round_batches',
-  `update issued_batches set issued_at = ${dayOf('issued_at')} where (tenant_id, session_id) in ${THESE}`,
+  `update issued_batches set issued_at = ${dayOf('issued_at')} where (tenant_id, session_id) in ${SESSION_PAIRS}`,
 );
-const ROUND_EVENTS = named('round_events', `update session_events set at = ${dayOf('at')} where (tenant_id, session_id) in ${THESE}`);
-const ANONYMIZE = named(
+const ROUND_EVENTS = namedStatement(
+  'round_events',
+  `update session_events set at = ${dayOf('at')} where (tenant_id, session_id) in ${SESSION_PAIRS}`,
+);
+const ANONYMIZE = namedStatement(
   'anonymize_sessions',
   `update sessions set request = null, outcome = null, version = version + 1, created_at = ${dayOf('created_at')},
      updated_at = ${dayOf('updated_at')}, claimed_at = ${dayOf('claimed_at')}, expires_at = ${dayOf('min(expires_at, $2)')}
-   where (tenant_id, id) in ${THESE}`,
+   where (tenant_id, id) in ${SESSION_PAIRS}`,
 );
 
-/** The version moves on, so that nobody who read the client before writes the secret back. */
+/** The version is raised, so that a concurrent writer of the client cannot write the secret back. */
 const FORGET_PICK_UP = 'update clients set pick_up = null, version = version + 1 where client_id in';
 export const FORGET_PICK_UPS = {
-  postgres: named(
+  postgres: namedStatement(
     'forget_pick_ups',
     `${FORGET_PICK_UP} (select client_id from clients
        where pick_up is not null and cast(pick_up ->> 'expiresAt' as bigint) <= $1 limit $2 for update skip locked)`,
   ),
-  sqlite: named(
+  sqlite: namedStatement(
     'forget_pick_ups',
     `${FORGET_PICK_UP} (select client_id from clients where pick_up is not null and json_extract(pick_up, '$.expiresAt') <= $1 limit $2)`,
   ),
 };
 
 type Counts = { readonly removed: number; readonly anonymized: number; readonly unsent: number };
-type Place = NonNullable<CleanUpPlace['after']>;
+type PagePosition = NonNullable<CleanUpCursor['after']>;
 type Page = Counts & {
   readonly visited: number;
   readonly leftFrom?: Date;
   /** Undefined at the end of the tenant. */
-  readonly next?: Place;
+  readonly next?: PagePosition;
 };
-/** In which the dialects differ. */
+/** Statements in which the dialects differ. */
 type Steps = {
-  tenants(now: Date, ttlSeconds: number, after: string): Promise<readonly Row[]>;
-  page(now: Date, tenant: CleanUpTenant, after: Place, limit: number): Promise<Page>;
+  tenants(now: Date, ttlSeconds: number, previousTenantId: string): Promise<readonly Row[]>;
+  page(now: Date, tenant: CleanUpTenant, position: PagePosition, limit: number): Promise<Page>;
 };
 
-const NOTHING: Counts = { removed: 0, anonymized: 0, unsent: 0 };
-const plus = (one: Counts, two: Counts): Counts => ({
-  removed: one.removed + two.removed,
-  anonymized: one.anonymized + two.anonymized,
-  unsent: one.unsent + two.unsent,
+const NO_COUNTS: Counts = { removed: 0, anonymized: 0, unsent: 0 };
+const plus = (a: Counts, b: Counts): Counts => ({
+  removed: a.removed + b.removed,
+  anonymized: a.anonymized + b.anonymized,
+  unsent: a.unsent + b.unsent,
 });
 
-/** One walk over the due sessions of all tenants: each of them is visited once, whatever is to be done with it. */
-async function walk(
+/** Visits the due sessions of all tenants, each of them once, whatever the action. */
+async function cleanUpPages(
   steps: Steps,
   now: Date,
   limit: number,
   { ttlSeconds, startOf }: Parameters<CleaningUp['cleanUpSessions']>[2],
-  place: CleanUpPlace | undefined,
+  position: CleanUpCursor | undefined,
 ): ReturnType<CleaningUp['cleanUpSessions']> {
-  let { tenants, after, leftFrom, lastListed }: CleanUpPlace = place ?? { tenants: [], lastListed: '' };
-  let counts = NOTHING;
+  let { tenants, after: pagePosition, leftFrom, lastListed }: CleanUpCursor = position ?? { tenants: [], lastListed: '' };
+  let counts = NO_COUNTS;
   let visited = 0;
   const walked: CleanedUpTenant[] = [];
   while (visited < limit) {
@@ -193,28 +197,28 @@ async function walk(
       lastListed = rows.length < TENANTS ? undefined : String(rows.at(-1)?.['id']);
       continue;
     }
-    const start = after === undefined ? startOf?.(tenant) : undefined;
+    const start = pagePosition === undefined ? startOf?.(tenant) : undefined;
     const isDone = start !== undefined && start >= tenant.newest;
     if (!isDone) {
-      const from = after ?? (start && { createdAt: start.getTime() + 1, id: '' }) ?? FIRST;
+      const from = pagePosition ?? (start && { createdAt: start.getTime() + 1, id: '' }) ?? FIRST;
       const page = await steps.page(now, tenant, from, Math.max(1, Math.floor(limit - visited)));
       counts = plus(counts, page);
       visited += page.visited;
       leftFrom ??= page.leftFrom;
-      after = page.next;
-      if (after !== undefined) continue;
+      pagePosition = page.next;
+      if (pagePosition !== undefined) continue;
     }
     walked.push({ ...tenant, ...(leftFrom !== undefined && { leftFrom }) });
     leftFrom = undefined;
     tenants = tenants.slice(1);
   }
   const isOver = tenants.length === 0 && lastListed === undefined;
-  const next = { tenants, ...defined({ after, leftFrom, lastListed }) };
+  const nextPosition = { tenants, ...defined({ after: pagePosition, leftFrom, lastListed }) };
   const { unsent, ...touched } = counts;
-  return { ...touched, ...(unsent > 0 && { unsent }), ...(!isOver && { next }), ...(startOf !== undefined && { walked }) };
+  return { ...touched, ...(unsent > 0 && { unsent }), ...(!isOver && { next: nextPosition }), ...(startOf !== undefined && { walked }) };
 }
 
-const FIRST: Place = { createdAt: Number.MIN_SAFE_INTEGER, id: '' };
+const FIRST: PagePosition = { createdAt: Number.MIN_SAFE_INTEGER, id: '' };
 
 function readTenant(row: Row, now: Date): CleanUpTenant {
   return {
@@ -225,24 +229,24 @@ function readTenant(row: Row, now: Date): CleanUpTenant {
   };
 }
 
-/** @param most sessions with something to do that are looked at; the next visit begins behind the last of them. */
+/** @param most sessions with an action that are returned; the next visit begins behind the last of them. */
 function readVisit(rows: readonly Row[], limit: number, most = Number.POSITIVE_INFINITY) {
-  const all = rows.filter((row) => Number(row['is_last']) === 0);
-  const found = all.slice(0, most);
-  const isCut = found.length < all.length;
-  const idsTo = (what: string) => found.filter((row) => row['to_do'] === what).map((row) => String(row['id']));
-  const last = isCut ? found.at(-1) : rows.find((row) => Number(row['is_last']) === 1);
+  const dueRows = rows.filter((row) => Number(row['is_last']) === 0);
+  const selectedRows = dueRows.slice(0, most);
+  const isCut = selectedRows.length < dueRows.length;
+  const idsTo = (what: string) => selectedRows.filter((row) => row['to_do'] === what).map((row) => String(row['id']));
+  const lastRow = isCut ? selectedRows.at(-1) : rows.find((row) => Number(row['is_last']) === 1);
   const createdAt = (row: Row) => new Date(Number(row['created_at']));
-  const left = found.find((row) => row['to_do'] !== 'clean');
+  const firstRemaining = selectedRows.find((row) => row['to_do'] !== 'clean');
   return {
     clean: idsTo('clean'),
     reduce: idsTo('reduce'),
     page: {
-      // Of a page that is not full, at least what was found was visited.
-      visited: last === undefined || isCut ? Math.max(1, found.length) : limit,
-      first: found[0] && createdAt(found[0]),
-      ...(left !== undefined && { leftFrom: createdAt(left) }),
-      ...(last !== undefined && { next: { createdAt: Number(last['created_at']), id: String(last['id']) } }),
+      // A page that is not full visited at least the rows that it returned.
+      visited: lastRow === undefined || isCut ? Math.max(1, selectedRows.length) : limit,
+      first: selectedRows[0] && createdAt(selectedRows[0]),
+      ...(firstRemaining !== undefined && { leftFrom: createdAt(firstRemaining) }),
+      ...(lastRow !== undefined && { next: { createdAt: Number(lastRow['created_at']), id: String(lastRow['id']) } }),
     },
   };
 }
@@ -250,22 +254,22 @@ function readVisit(rows: readonly Row[], limit: number, most = Number.POSITIVE_I
 const ofTenant = (rows: readonly Row[], { mode, until }: CleanUpTenant, now: Date) =>
   rows.map((row) => ({ ...row, mode: row['kind'] === HIDDEN ? 'full' : mode, ttl: now.getTime() - until.getTime() }));
 
-const visitParameters = (now: Date, { id, mode, until }: CleanUpTenant, after: Place, limit: number) =>
-  [now.getTime(), id, mode, until.getTime(), after.createdAt, after.id, limit] as const;
+const visitParameters = (now: Date, { id, mode, until }: CleanUpTenant, position: PagePosition, limit: number) =>
+  [now.getTime(), id, mode, until.getTime(), position.createdAt, position.id, limit] as const;
 
 export function postgresCleaningUp(sql: PostgresSql, cipher: Cipher): CleaningUp {
   const reduce = renewals(postgresJobs(sql), cipher, POSTGRES_ROWS);
   const steps: Steps = {
-    tenants: (now, ttlSeconds, after) => sql.query(TENANTS_POSTGRES, [now.getTime(), ttlSeconds, after]),
-    async page(now, tenant, after, limit) {
-      const rows = await sql.query(VISIT_POSTGRES, visitParameters(now, tenant, after, limit));
+    tenants: (now, ttlSeconds, previousTenantId) => sql.query(TENANTS_POSTGRES, [now.getTime(), ttlSeconds, previousTenantId]),
+    async page(now, tenant, position, limit) {
+      const rows = await sql.query(VISIT_POSTGRES, visitParameters(now, tenant, position, limit));
       const { clean, reduce: renewed, page } = readVisit(rows, limit);
-      let counts = NOTHING;
+      let counts = NO_COUNTS;
       let leftFrom = page.leftFrom;
       if (clean.length > 0) {
         const values = [now.getTime(), tenant.id, tenant.mode, clean];
         counts = countsOf((await sql.query(CLEAN_UP_POSTGRES, values))[0]);
-        // Another transaction holds the rest.
+        // The other sessions are locked by another transaction.
         if (counts.removed + counts.anonymized < clean.length) leftFrom = page.first;
       }
       for (let from = 0; from < renewed.length; from += REDUCED.postgres) {
@@ -277,7 +281,7 @@ export function postgresCleaningUp(sql: PostgresSql, cipher: Cipher): CleaningUp
     },
   };
   return {
-    cleanUpSessions: (now, limit, options, place) => walk(steps, now, limit, options, place),
+    cleanUpSessions: (now, limit, options, place) => cleanUpPages(steps, now, limit, options, place),
   };
 }
 
@@ -289,14 +293,14 @@ function countsOf(row: Row | undefined): Counts {
 export function sqliteCleaningUp(sql: SqliteSql, cipher: Cipher): CleaningUp {
   const jobs = sqliteJobs(sql);
   const reduce = renewals(jobs, cipher, SQLITE_ROWS);
-  // Most visited sessions may have nothing to do, so a visit has many of them. A clean-up of as many would hold the thread for long.
+  // Most visited sessions may need no action, so a visit has many of them. Cleaning up as many would block the thread for long.
   const visits = new BatchSize();
   const changes = new BatchSize();
-  /** Most sessions of the last page were due, so a visit of more than can be cleaned up would be made again. */
+  /** True if most sessions of the last page were due: visiting more than one batch can clean up would only be repeated. */
   let isDense = false;
   const steps: Steps = {
-    tenants: (now, ttlSeconds, after) => jobs.all(TENANTS_SQLITE, now.getTime(), ttlSeconds, after),
-    async page(now, tenant, after, limit) {
+    tenants: (now, ttlSeconds, previousTenantId) => jobs.all(TENANTS_SQLITE, now.getTime(), ttlSeconds, previousTenantId),
+    async page(now, tenant, position, limit) {
       const {
         reduce: renewed,
         page,
@@ -305,50 +309,50 @@ export function sqliteCleaningUp(sql: SqliteSql, cipher: Cipher): CleaningUp {
         sql.transaction(
           (run) => {
             const visited = isDense ? most : limit;
-            const rows = visits.timed(() => run.all(VISIT_SQLITE, ...visitParameters(now, tenant, after, visited)));
-            const found = readVisit(rows, visited, most);
-            isDense = found.clean.length > most / 2;
-            changes.touched(found.clean.length);
-            const counts = changes.timed(() => cleanUpSqlite(run, now, tenant, found.clean));
-            return { ...found, counts };
+            const rows = visits.timed(() => run.all(VISIT_SQLITE, ...visitParameters(now, tenant, position, visited)));
+            const visitResult = readVisit(rows, visited, most);
+            isDense = visitResult.clean.length > most / 2;
+            changes.touched(visitResult.clean.length);
+            const counts = changes.timed(() => cleanUpSqlite(run, now, tenant, visitResult.clean));
+            return { ...visitResult, counts };
           },
           (step) => changes.transaction(step),
         ),
       );
       await new Promise((resolve) => setImmediate(resolve));
-      let all: Counts = counts;
+      let totals: Counts = counts;
       for (let from = 0; from < renewed.length; from += REDUCED.sqlite) {
         const ids = renewed.slice(from, from + REDUCED.sqlite);
         const due = await jobs.all(RENEWED_SQLITE, now.getTime(), tenant.id, ids);
-        all = plus(all, await reduce(ofTenant(due, tenant, now), now));
+        totals = plus(totals, await reduce(ofTenant(due, tenant, now), now));
         await new Promise((resolve) => setImmediate(resolve));
       }
-      return { ...all, ...page };
+      return { ...totals, ...page };
     },
   };
   return {
-    cleanUpSessions: (now, limit, options, place) => visits.run(limit, (visited) => walk(steps, now, visited, options, place)),
+    cleanUpSessions: (now, limit, options, place) => visits.run(limit, (visited) => cleanUpPages(steps, now, visited, options, place)),
   };
 }
 
 function cleanUpSqlite(run: SqliteRun, now: Date, { id, mode }: CleanUpTenant, ids: readonly string[]): Counts {
-  if (ids.length === 0) return NOTHING;
+  if (ids.length === 0) return NO_COUNTS;
   const hidden = new Set(run.all(KINDS_SQLITE, id, ids).flatMap((row) => (row['kind'] === HIDDEN ? [String(row['id'])] : [])));
   const isFull = (session: string) => mode === 'full' || hidden.has(session);
   const pairs = (sessions: readonly string[]) => JSON.stringify(sessions.map((session) => [id, session]));
   const due = pairs(ids);
-  const kept = pairs(ids.filter((session) => !isFull(session)));
+  const anonymizedPairs = pairs(ids.filter((session) => !isFull(session)));
   const full = pairs(ids.filter(isFull));
-  for (const statement of DROP_WHAT_HANGS_ON_THEM) run.change(statement, due);
+  for (const statement of DROP_DEPENDENT_ROWS) run.change(statement, due);
   run.change(DROP_BATCHES, full);
   run.change(ROUND_BATCHES, due);
-  run.change(ROUND_EVENTS, kept);
+  run.change(ROUND_EVENTS, anonymizedPairs);
   const unsent = Number(run.all(COUNT_UNSENT, full)[0]?.['unsent']);
   run.change(DROP_EVENTS, full);
   const removed = run.change(DROP_SESSIONS, full);
-  const anonymized = run.change(ANONYMIZE, kept, now.getTime());
+  const anonymized = run.change(ANONYMIZE, anonymizedPairs, now.getTime());
   return { removed, anonymized, unsent };
 }
 
-/** For tests, which look at its plan. */
+/** Exported for tests, which check the query plan. */
 export const VISIT_DUE_SESSIONS: Readonly<Record<'postgres' | 'sqlite', Statement>> = { postgres: VISIT_POSTGRES, sqlite: VISIT_SQLITE };

@@ -1,49 +1,51 @@
 import { type AuditEntry, SERVICE_SCOPE } from '../../../domain/audit/audit-entry.ts';
-import { begin } from '../../../domain/audit/chain.ts';
+import { beginChain } from '../../../domain/audit/chain.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import type { SqliteSql } from '../sqlite/sql.ts';
-import { named, type Parameter, type Row } from '../statement.ts';
+import { namedStatement, type Parameter, type Row } from '../statement.ts';
 
-/** As long as there is neither a head nor an entry: entries without a head are for the next writer to complain of. */
+/** Condition that there is neither a head nor an entry. Entries without a head are reported by the next writer. */
 const IS_BLANK = `seal = '' and not exists (select 1 from audit_entries where tenant_id = $1)`;
-const HEAD = named('service_head', `select 1 as found from audit_heads where tenant_id = $1 and seal <> ''`);
-const TENANTS = named('count_tenants', 'select count(*) as count from tenants');
-const MAKE_ROOM = named(
+const HEAD = namedStatement('service_head', `select 1 as found from audit_heads where tenant_id = $1 and seal <> ''`);
+const TENANTS = namedStatement('count_tenants', 'select count(*) as count from tenants');
+const INSERT_BLANK_HEAD = namedStatement(
   'make_room_for_head',
   `insert into audit_heads (tenant_id, sequence, hash, seal) values ($1, 0, '', '') on conflict (tenant_id) do nothing`,
 );
 const PUT_HEAD = `update audit_heads set sequence = $2, hash = $3, seal = $4 where tenant_id = $1 and ${IS_BLANK}`;
 const COLUMNS = 'tenant_id, sequence, at, actor, action, kind, target, detail, hash';
-const BEGIN = named('begin_audit_log', `${PUT_HEAD} returning 1 as found`);
-const PUT_HEAD_SQLITE = named('begin_audit_log', PUT_HEAD);
-const FIRST_ENTRY = named('first_audit_entry', `insert into audit_entries (${COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`);
+const BEGIN = namedStatement('begin_audit_log', `${PUT_HEAD} returning 1 as found`);
+const PUT_HEAD_SQLITE = namedStatement('begin_audit_log', PUT_HEAD);
+const FIRST_ENTRY = namedStatement(
+  'first_audit_entry',
+  `insert into audit_entries (${COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+);
 
-/** Begins the log unless it has begun; the one who does so at the same moment finds it done. */
+/** Begins the log unless it has begun; a concurrent process finds it begun. */
 export async function beginOnPostgres(sql: PostgresSql, macs: Macs): Promise<void> {
   if ((await sql.query(HEAD, [SERVICE_SCOPE])).length > 0) return;
-  await sql.query(MAKE_ROOM, [SERVICE_SCOPE]);
+  await sql.query(INSERT_BLANK_HEAD, [SERVICE_SCOPE]);
   const { entry, head } = firstEntry(macs, await sql.query(TENANTS, []));
-  await sql.transaction(async (own) => {
-    if ((await own.query(BEGIN, head)).length > 0) await own.query(FIRST_ENTRY, entry);
+  await sql.transaction(async (tx) => {
+    if ((await tx.query(BEGIN, head)).length > 0) await tx.query(FIRST_ENTRY, entry);
   });
 }
 
-/** The same. */
 export function beginOnSqlite(sql: SqliteSql, macs: Macs): Promise<void> {
   return sql.transaction((run) => {
     if (run.all(HEAD, SERVICE_SCOPE).length > 0) return;
-    run.change(MAKE_ROOM, SERVICE_SCOPE);
+    run.change(INSERT_BLANK_HEAD, SERVICE_SCOPE);
     const { entry, head } = firstEntry(macs, run.all(TENANTS));
     if (run.change(PUT_HEAD_SQLITE, ...head) > 0) run.change(FIRST_ENTRY, ...entry);
   });
 }
 
 function firstEntry(macs: Macs, [row]: readonly Row[]) {
-  const { entries, head } = begin(macs, Number(row?.['count']), new Date());
-  const [{ sequence, at, actor, action, kind, target, detail, hash }] = entries as [AuditEntry];
+  const { entries, head } = beginChain(macs, Number(row?.['count']), new Date());
+  const [{ sequence, at: recordedAt, actor, action, kind, target, detail, hash }] = entries as [AuditEntry];
   return {
-    entry: [SERVICE_SCOPE, sequence, at.getTime(), actor, action, kind, target, detail, hash] as Parameter[],
+    entry: [SERVICE_SCOPE, sequence, recordedAt.getTime(), actor, action, kind, target, detail, hash] as Parameter[],
     head: [SERVICE_SCOPE, head.sequence, head.hash, head.seal] as Parameter[],
   };
 }

@@ -1,33 +1,31 @@
 import type { MikroORM } from '@mikro-orm/core';
 import type { Quotas } from '../../../domain/tenants/quotas.ts';
 import { UNREACHABLE } from '../database-faults.ts';
-import { surviveOnPostgres } from '../lost-transactions.ts';
+import { tolerateLostTransactionsOnPostgres } from '../lost-transactions.ts';
+import { assertDedicatedSessions, SharedSessionError } from '../postgres/dedicated-sessions.ts';
 import { serviceGrants } from '../postgres/grants.ts';
-import { assertOwnSessions, SharedSessionError } from '../postgres/own-sessions.ts';
-import { keepToOwner } from '../sqlite/own-file.ts';
+import { restrictToOwner } from '../sqlite/owner-only-file.ts';
 import { sqliteTerms } from '../terms.ts';
 import { folderOf, MIGRATIONS, migrate, stateOf } from './migrate.ts';
-import { type Database, type Dialect, openPostgres, openSqlite, poolOf, postgresOptions, setUpSqlite } from './opened.ts';
+import { type Database, type Dialect, openPostgres, openSqlite, poolOf, postgresOptions, setUpSqlite } from './open-driver.ts';
 
 export type DatabaseSettings = {
   /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
   readonly url: string;
   /** Connections per process, at least 2; PostgreSQL only. */
   readonly poolSize: number;
-  /** Seconds that the database has for one statement, and that work waits for a connection; 15 unless stated. PostgreSQL only. */
+  /** Timeout in seconds of a statement, and of waiting for a connection; 15 by default. PostgreSQL only. */
   readonly timeoutSeconds?: number;
-  /** Known once it was opened. */
   readonly isCluster?: true;
-  /** What one tenant may have; without it as much as it likes. */
+  /** Quotas of each tenant; unlimited if absent. */
   readonly quotas?: Quotas;
-  /** Whether a database that is behind is brought up to date; true unless stated. */
+  /** A database that is behind is migrated; true by default. */
   readonly migrates?: boolean;
   /**
-   * SQLite only: has the write-ahead log written back in a thread, and is called when that fails. Without it, the connection that
-   * commits does it.
+   * SQLite only: writes the write-ahead log back in a thread, and is called if that fails. Without it, the committing connection does so.
    */
   readonly onCheckpointFault?: (error: Error) => void;
-  /** Called as soon as the database is open, before anything is looked at or changed. */
+  /** Called as soon as the database is open, before it is read or changed. */
   readonly onConnected?: (database: Database) => Promise<void>;
 };
 
@@ -36,8 +34,8 @@ export function dialectOf(url: string): Dialect {
 }
 
 /**
- * Opens the database and, unless `settings` say otherwise, brings its schema up to date. The caller closes what it opened.
- * @throws Error that says what to do about `DATABASE_URL` when the database cannot be opened.
+ * Opens the database and, unless `settings` say otherwise, migrates its schema. The caller closes it.
+ * @throws Error that explains how to fix `DATABASE_URL` if the database cannot be opened.
  */
 export async function openDatabase(settings: DatabaseSettings): Promise<Database> {
   try {
@@ -48,33 +46,32 @@ export async function openDatabase(settings: DatabaseSettings): Promise<Database
   }
 }
 
-/** Where the database is, without who uses it. */
-export function placeOf(url: string): string {
+export function urlWithoutCredentials(url: string): string {
   if (dialectOf(url) === 'sqlite') return url;
   const { hostname, port, pathname } = new URL(url);
   return `postgres://${hostname}:${port || '5432'}${pathname}`;
 }
 
-/** What drivers say names neither the setting nor the database. */
+/** Messages of drivers name neither the setting nor the database. */
 function describeFault(url: string, error: unknown): string | undefined {
   const { code, message } = error as { code?: string; message: string };
   if (dialectOf(url) === 'sqlite') {
     const isOfFile = code?.startsWith('SQLITE_CANTOPEN') || code === 'SQLITE_NOTADB' || /directory/.test(message);
-    return isOfFile ? `DATABASE_URL: ${placeOf(url)} cannot be opened: ${message}` : undefined;
+    return isOfFile ? `DATABASE_URL: ${urlWithoutCredentials(url)} cannot be opened: ${message}` : undefined;
   }
   if (error instanceof SharedSessionError)
-    return `DATABASE_URL: ${placeOf(url)} leads to a connection pooler in transaction or statement mode, which does not keep prepared statements and locks. Set pool_mode=session for this database, or name the PostgreSQL server itself; see docs/poolers.md`;
+    return `DATABASE_URL: ${urlWithoutCredentials(url)} leads to a connection pooler in transaction or statement mode, which does not keep prepared statements and locks. Set pool_mode=session for this database, or name the PostgreSQL server itself; see docs/poolers.md`;
   if (code === '42501')
-    return `DATABASE_URL: ${placeOf(url)}: ${message}. The user may not create the tables of the service; as an administrator run "grant create on schema public to <user>" in this database, or make the user its owner`;
-  if (code === '3D000') return `DATABASE_URL: there is no ${placeOf(url)}; make it, or correct its name`;
-  if (code?.startsWith('28')) return `DATABASE_URL: ${placeOf(url)} does not let this user in; check name and password`;
+    return `DATABASE_URL: ${urlWithoutCredentials(url)}: ${message}. The user may not create the tables of the service; as an administrator run "grant create on schema public to <user>" in this database, or make the user its owner`;
+  if (code === '3D000') return `DATABASE_URL: there is no ${urlWithoutCredentials(url)}; make it, or correct its name`;
+  if (code?.startsWith('28')) return `DATABASE_URL: ${urlWithoutCredentials(url)} does not let this user in; check name and password`;
   if (UNREACHABLE.includes(code ?? '') || /Connection terminated|timeout/.test(message)) {
-    return `DATABASE_URL: ${placeOf(url)} does not answer (${code ?? 'no connection'})`;
+    return `DATABASE_URL: ${urlWithoutCredentials(url)} does not answer (${code ?? 'no connection'})`;
   }
-  return /SSL|certificate/i.test(`${message} ${code}`) ? `DATABASE_URL: ${placeOf(url)}: ${message}` : undefined;
+  return /SSL|certificate/i.test(`${message} ${code}`) ? `DATABASE_URL: ${urlWithoutCredentials(url)}: ${message}` : undefined;
 }
 
-/** Somebody who only looks does not make tables. */
+/** Thrown for read-only access, which does not create tables. */
 export class DatabaseNotReady extends Error {
   readonly state: 'empty' | 'behind';
 
@@ -92,7 +89,7 @@ async function openAndMigrate(settings: DatabaseSettings): Promise<Database> {
   if (settings.url === 'sqlite::memory:') return inMemory(settings);
   const database = openDriver(settings);
   try {
-    if (database.dialect === 'postgres') await assertOwnSessions(database.native as never);
+    if (database.dialect === 'postgres') await assertDedicatedSessions(database.native as never);
     await settings.onConnected?.(database);
     if (!settings.isCluster && (await isCluster(database))) {
       await database.close();
@@ -101,7 +98,7 @@ async function openAndMigrate(settings: DatabaseSettings): Promise<Database> {
     const state = await stateOf(database);
     if (state === 'current') return database;
     if (settings.migrates === false) throw new DatabaseNotReady(state);
-    await bringUp(settings);
+    await runMigrations(settings);
     return database;
   } catch (error) {
     await database.close();
@@ -109,18 +106,18 @@ async function openAndMigrate(settings: DatabaseSettings): Promise<Database> {
   }
 }
 
-/** Whether the tables are spread over several machines. One that has the extension and one machine is like any other. */
+/** Returns true if the tables are spread over several machines. A server with the extension and one machine counts as a single server. */
 async function isCluster({ dialect, all }: Database): Promise<boolean> {
   if (dialect === 'sqlite') return false;
   const [row] = await all(`select to_regclass('pg_catalog.pg_dist_partition') is not null as cluster`);
   return row?.['cluster'] === true;
 }
 
-/** @param last the last migration to run; all unless stated. */
-export async function bringUp(settings: DatabaseSettings, last?: string): Promise<void> {
+/** @param lastMigration the last migration to run; all by default. */
+export async function runMigrations(settings: DatabaseSettings, lastMigration?: string): Promise<void> {
   const database = openDriver(settings, 'migrate');
   try {
-    await migrate(database, last);
+    await migrate(database, lastMigration);
   } finally {
     await database.close();
   }
@@ -139,7 +136,7 @@ export async function grantToService(url: string, user: string): Promise<void> {
   }
 }
 
-/** A database as its server reports it: the same by every host name and pooler that leads there. */
+/** Identity of a database as its server reports it: the same by every host name and pooler that leads there. */
 export type DatabaseIdentity = {
   readonly name: string;
   /** System identifier of the server; null where the user may not read it. */
@@ -167,15 +164,15 @@ export async function databaseIdentity(url: string): Promise<DatabaseIdentity> {
 function openDriver(settings: DatabaseSettings, purpose: 'serve' | 'migrate' = 'serve'): Database {
   const dialect = dialectOf(settings.url);
   if (dialect === 'postgres') {
-    const orm = (driverOptions: object) => makeOrm(dialect, { clientUrl: settings.url, driverOptions });
+    const orm = (driverOptions: object) => createOrm(dialect, { clientUrl: settings.url, driverOptions });
     return openPostgres(settings, orm, purpose);
   }
   const file = settings.url.slice('sqlite:'.length);
-  const orm = (driverOptions: object) => makeOrm(dialect, { dbName: file, driverOptions });
+  const orm = (driverOptions: object) => createOrm(dialect, { dbName: file, driverOptions });
   return openSqlite(file, orm, purpose === 'serve' ? settings.onCheckpointFault : undefined);
 }
 
-/** For dry runs and tests: there is one connection, so who migrates it serves, too. */
+/** Database for dry runs and tests: its only connection both migrates and serves. */
 async function inMemory(settings: DatabaseSettings): Promise<Database> {
   const orm = await connect(settings);
   const connection = orm.em.getConnection();
@@ -192,35 +189,35 @@ async function inMemory(settings: DatabaseSettings): Promise<Database> {
   return database;
 }
 
-export type { Dialect } from './opened.ts';
+export type { Dialect } from './open-driver.ts';
 
-/** For the tool that writes migrations: without touching the schema, with MikroORM's migrator. */
+/** Connects the tool that writes migrations, with MikroORM's migrator and without touching the schema. */
 export async function connect(settings: DatabaseSettings): Promise<MikroORM> {
   const { Migrator } = await import('@mikro-orm/migrations');
   const dialect = dialectOf(settings.url);
   const extensions = [Migrator];
   if (dialect === 'sqlite') {
     const file = settings.url.slice('sqlite:'.length);
-    if (file !== ':memory:') keepToOwner(file);
-    const orm = await makeOrm(dialect, { extensions, dbName: file });
+    if (file !== ':memory:') restrictToOwner(file);
+    const orm = await createOrm(dialect, { extensions, dbName: file });
     setUpSqlite((await orm.em.getConnection().getNativeClient()) as never);
     return orm;
   }
-  const orm = await makeOrm(dialect, {
+  const orm = await createOrm(dialect, {
     extensions,
     clientUrl: settings.url,
     pool: poolOf(settings),
     driverOptions: postgresOptions(settings),
   });
-  surviveOnPostgres((await orm.em.getConnection().getNativeClient()) as never);
+  tolerateLostTransactionsOnPostgres((await orm.em.getConnection().getNativeClient()) as never);
   return orm;
 }
 
-/** Loaded when it is wanted: with what is known of the tables it is most of what a process could load. */
-async function makeOrm(dialect: Dialect, options: object): Promise<MikroORM> {
+/** Loaded lazily: with its metadata of the tables it is most of what a process could load. */
+async function createOrm(dialect: Dialect, options: object): Promise<MikroORM> {
   const [{ MikroORM: Orm }, { allRows }] = await Promise.all([
     dialect === 'sqlite' ? import('@mikro-orm/sqlite') : import('@mikro-orm/postgresql'),
-    import('../rows/all.ts'),
+    import('../rows/all-rows.ts'),
   ]);
   const folder = folderOf(dialect);
   const orm = await Orm.init({
@@ -236,7 +233,7 @@ async function makeOrm(dialect: Dialect, options: object): Promise<MikroORM> {
       silent: true,
     },
     discovery: { warnWhenNoEntities: false },
-    // A mistyped name would become an empty database.
+    // A mistyped name would create an empty database.
     ensureDatabase: false,
     allowGlobalContext: false,
     forceUtcTimezone: true,

@@ -1,2 +1,2 @@
-/** How a start says that the database was sealed by others; also a supervisor knows it by that, which hears of it as text. */
+/** Message for a database that was sealed with another secret. The supervisor recognizes a failed start by this text. */
 export const FOREIGN_SECRET = 'MASTER_SECRET is not the one that sealed this database';

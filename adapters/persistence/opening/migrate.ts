@@ -2,9 +2,9 @@ import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { BOTH_DIALECTS, inSqlite } from '../migrations/both-dialects.ts';
-import type { Database, Dialect } from './opened.ts';
+import type { Database, Dialect } from './open-driver.ts';
 
-/** Names of the migrations that have run, in a table as MikroORM makes it, whose tool writes new ones. */
+/** Table with the names of the migrations that have run, in the format of MikroORM, whose tool writes new ones. */
 export const MIGRATIONS = 'schema_migrations';
 const TABLE: Readonly<Record<Dialect, string>> = {
   postgres: `create table if not exists ${MIGRATIONS} (id serial primary key, name varchar(255) not null,
@@ -27,7 +27,7 @@ export function folderOf(dialect: Dialect): string {
   return join(dirname(fileURLToPath(import.meta.url)), '..', 'migrations', dialect);
 }
 
-/** Whether a migration has not run yet, or none at all. */
+/** State of the schema: no migration has run, some are pending, or none is. */
 export async function stateOf({ dialect, all }: Database): Promise<'empty' | 'behind' | 'current'> {
   const tables =
     dialect === 'sqlite'
@@ -39,42 +39,42 @@ export async function stateOf({ dialect, all }: Database): Promise<'empty' | 'be
 }
 
 /**
- * Brings a database up to date, in one transaction: all that is missing, or nothing. Several processes may start at once;
- * one migrates, the others wait and find nothing left to do.
- * @param last the last migration to run; all unless stated.
+ * Migrates a database in one transaction: all pending migrations, or none. Several processes may start at once; one migrates, the others
+ * wait and find nothing to do.
+ * @param lastMigration the last migration to run; all by default.
  */
-export async function migrate(database: Database, last?: string): Promise<void> {
-  if (database.dialect === 'sqlite') await migrateSqlite(database, last);
-  else await migratePostgres(database, last);
+export async function migrate(database: Database, lastMigration?: string): Promise<void> {
+  if (database.dialect === 'sqlite') await migrateSqlite(database, lastMigration);
+  else await migratePostgres(database, lastMigration);
 }
 
-async function migratePostgres({ native }: Database, last?: string): Promise<void> {
+async function migratePostgres({ native }: Database, lastMigration?: string): Promise<void> {
   const client = await (native as Pool).connect();
   try {
     await client.query(`select pg_advisory_lock(${LOCK})`);
     await client.query(TABLE.postgres);
     const { rows } = await client.query(DONE);
-    const due = await load('postgres', pending('postgres', rows, last));
+    const due = await load('postgres', pending('postgres', rows, lastMigration));
     // One message, however many statements there are.
     if (due.length > 0) await client.query(['begin', ...due, 'commit'].join(';\n'));
     await client.query(`select pg_advisory_unlock(${LOCK})`);
     client.release();
   } catch (error) {
-    // The lock, and what was begun, end with the connection.
+    // The lock and the transaction end with the connection.
     client.release(true);
     throw error;
   }
 }
 
-async function migrateSqlite({ native, all }: Database, last?: string): Promise<void> {
+async function migrateSqlite({ native, all }: Database, lastMigration?: string): Promise<void> {
   const database = native as Sqlite;
-  // Read before the transaction begins, in which nobody may give up the thread.
+  // The files are read before the transaction begins, because the thread must not yield within it.
   const texts = new Map<string, readonly string[]>();
   for (const name of namesOf('sqlite')) texts.set(name, await load('sqlite', [name]));
   database.exec('begin immediate');
   try {
     database.exec(TABLE.sqlite);
-    const due = pending('sqlite', await all(DONE), last).flatMap((name) => texts.get(name) ?? []);
+    const due = pending('sqlite', await all(DONE), lastMigration).flatMap((name) => texts.get(name) ?? []);
     for (const statement of due) database.exec(statement);
     database.exec('commit');
   } catch (error) {
@@ -83,24 +83,22 @@ async function migrateSqlite({ native, all }: Database, last?: string): Promise<
   }
 }
 
-/** Migrations of the dialect that have a file of their own. */
 function filesOf(dialect: Dialect): readonly string[] {
   return readdirSync(folderOf(dialect))
     .filter((file) => /^Migration\d+.*\.(ts|js)$/.test(file))
     .map((file) => file.replace(/\.(ts|js)$/, ''));
 }
 
-/** All migrations of a dialect, in their order. */
 export function namesOf(dialect: Dialect): readonly string[] {
   return [...new Set([...filesOf(dialect), ...Object.keys(BOTH_DIALECTS)])].sort();
 }
 
-function pending(dialect: Dialect, done: readonly { readonly name?: unknown }[], last?: string): string[] {
+function pending(dialect: Dialect, done: readonly { readonly name?: unknown }[], lastMigration?: string): string[] {
   const names = new Set(done.map(({ name }) => name));
-  return namesOf(dialect).filter((name) => !names.has(name) && (last === undefined || name <= last));
+  return namesOf(dialect).filter((name) => !names.has(name) && (lastMigration === undefined || name <= lastMigration));
 }
 
-/** @returns the statements of these migrations, each with the one that notes it. */
+/** @returns the statements of these migrations, each followed by the one that records it. */
 async function load(dialect: Dialect, names: readonly string[]): Promise<string[]> {
   const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const files = new Set(filesOf(dialect));
@@ -109,8 +107,8 @@ async function load(dialect: Dialect, names: readonly string[]): Promise<string[
   for (const name of names) {
     if (files.has(name)) {
       const { href } = pathToFileURL(join(folderOf(dialect), `${name}.${ending}`));
-      const { statements: own } = (await import(href)) as { readonly statements: readonly string[] };
-      statements.push(...own.map((statement) => statement.replace(/;\s*$/, '')));
+      const { statements: fileStatements } = (await import(href)) as { readonly statements: readonly string[] };
+      statements.push(...fileStatements.map((statement) => statement.replace(/;\s*$/, '')));
     } else statements.push(...(both[name] ?? []).map((statement) => (dialect === 'sqlite' ? inSqlite(statement) : statement)));
     statements.push(`insert into ${MIGRATIONS} (name) values ('${name}')`);
   }

@@ -1,25 +1,24 @@
-import { unavailableFor } from '../database-faults.ts';
+import { toStoreError } from '../database-faults.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 
-/** A statement with its parameters. */
 export type Call = { readonly statement: Statement; readonly values: readonly Parameter[] };
 
-/** What became of a call that went with others. `undone`: one of the others failed, and nothing of it happened. */
+/** Outcome of a call in a batch. `undone`: another call of the batch failed, and nothing of this one happened. */
 export type Outcome = { readonly rows: readonly Row[] } | { readonly error: unknown } | { readonly undone: true };
 
-/** Calls that go in one message. */
-const MOST_TOGETHER = 16;
-/** So long calls wait for those before them; then they go on another connection, since a lock may hold those. */
-const PATIENCE_MS = 20;
+/** Limit of calls per message. */
+const MAX_BATCH = 16;
+/** Calls wait this long for earlier ones; then they use another connection, because the earlier ones may wait for a lock. */
+const MAX_WAIT_MS = 20;
 
-type Waiting = Call & { readonly resolve: (rows: readonly Row[]) => void; readonly reject: (error: unknown) => void };
+type WaitingCall = Call & { readonly resolve: (rows: readonly Row[]) => void; readonly reject: (error: unknown) => void };
 
-type Lane = { readonly waiting: Waiting[]; underWay: number; timer: NodeJS.Timeout | undefined };
+type Lane = { readonly waiting: WaitingCall[]; underWay: number; timer: NodeJS.Timeout | undefined };
 
 /**
- * Group commit. While calls of a group are under way, later ones wait, and then go together: one message, one transaction, one wait for the
- * disk, where each would have had its own. Each is answered once that transaction is durable. One that fails undoes its neighbours, which
- * are then run one by one; so a group is of one tenant, and nobody can make others pay for it.
+ * Group commit. While calls of a group are running, later ones wait and then share one message, one transaction and one disk flush. Each is
+ * answered once that transaction is durable. A call that fails undoes the others of its batch, which are then run one by one; so a group
+ * belongs to one tenant, and cannot slow down other tenants.
  */
 export class CallGroups {
   readonly #lanes = new Map<string, Lane>();
@@ -39,7 +38,7 @@ export class CallGroups {
       const lane = this.#lane(group);
       lane.waiting.push({ ...call, resolve, reject });
       if (lane.timer !== undefined) return;
-      if (lane.underWay > 0) lane.timer = setTimeout(() => this.#send(group, lane), PATIENCE_MS);
+      if (lane.underWay > 0) lane.timer = setTimeout(() => this.#send(group, lane), MAX_WAIT_MS);
       else this.#sendSoon(group, lane);
     });
   }
@@ -53,7 +52,7 @@ export class CallGroups {
     return lane;
   }
 
-  /** Once the events of this turn of the loop are dealt with, which may bring neighbours. */
+  /** Sends after the current turn of the event loop, whose events may add calls. */
   #sendSoon(group: string, lane: Lane): void {
     lane.underWay++;
     setImmediate(() => {
@@ -65,7 +64,7 @@ export class CallGroups {
   #send(group: string, lane: Lane): void {
     clearTimeout(lane.timer);
     lane.timer = undefined;
-    const calls = lane.waiting.splice(0, MOST_TOGETHER);
+    const calls = lane.waiting.splice(0, MAX_BATCH);
     if (calls.length === 0) {
       if (lane.underWay === 0) this.#lanes.delete(group);
       return;
@@ -75,13 +74,13 @@ export class CallGroups {
       lane.underWay--;
       this.#send(group, lane);
     });
-    if (lane.waiting.length > 0) lane.timer = setTimeout(() => this.#send(group, lane), PATIENCE_MS);
+    if (lane.waiting.length > 0) lane.timer = setTimeout(() => this.#send(group, lane), MAX_WAIT_MS);
   }
 
-  /** Never rejects. */
-  async #answer(calls: readonly Waiting[]): Promise<void> {
-    const [first] = calls;
-    if (first !== undefined && calls.length === 1) return this.#answerAlone(first);
+  /** The promise never rejects. */
+  async #answer(calls: readonly WaitingCall[]): Promise<void> {
+    const [onlyCall] = calls;
+    if (onlyCall !== undefined && calls.length === 1) return this.#answerAlone(onlyCall);
     let outcomes: readonly Outcome[];
     try {
       outcomes = await this.#together(calls);
@@ -89,17 +88,17 @@ export class CallGroups {
       for (const { reject } of calls) reject(error);
       return;
     }
-    const undone: Waiting[] = [];
+    const undone: WaitingCall[] = [];
     calls.forEach((call, index) => {
       const outcome = outcomes[index];
       if (outcome === undefined || 'undone' in outcome) undone.push(call);
-      else if ('error' in outcome) call.reject(unavailableFor(outcome.error));
+      else if ('error' in outcome) call.reject(toStoreError(outcome.error));
       else call.resolve(outcome.rows);
     });
     for (const call of undone) await this.#answerAlone(call);
   }
 
-  #answerAlone(call: Waiting): Promise<void> {
+  #answerAlone(call: WaitingCall): Promise<void> {
     return this.#alone(call).then(call.resolve, call.reject);
   }
 }

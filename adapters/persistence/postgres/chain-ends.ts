@@ -12,36 +12,33 @@ const READ_CHAIN: Statement = {
    from tenants t left join audit_heads h on h.tenant_id = t.id where t.id = $1`,
 };
 
-/** Tenants whose head a process remembers. */
-const MAX_KNOWN = 10_000;
-/** Times that a chain whose end somebody has altered is made sound again. */
-const ATTEMPTS = 50;
+const MAX_CACHED_HEADS = 10_000;
+const MAX_REPAIR_ATTEMPTS = 50;
 
-/** Where the chains of tenants end, as far as this process knows. */
 export class ChainEnds {
   readonly #macs: Macs;
   readonly #settle: (tenantId: TenantId) => Promise<void>;
   readonly #heads = new Map<string, AuditHead>();
 
-  /** @param settle makes the chain of a tenant one that has a sound head. */
+  /** @param settle gives the chain of a tenant a valid head. */
   constructor(macs: Macs, settle: (tenantId: TenantId) => Promise<void>) {
     this.#macs = macs;
     this.#settle = settle;
   }
 
-  /** @returns undefined where there is no tenant, or no end that anybody may go on from. */
+  /** @returns undefined if there is no tenant, or no valid end. */
   async find(sql: OneConnection, tenantId: TenantId): Promise<AuditHead | undefined> {
-    const known = this.#heads.get(tenantId);
-    if (known !== undefined) return known;
+    const cachedHead = this.#heads.get(tenantId);
+    if (cachedHead !== undefined) return cachedHead;
     const [row] = await sql.query(READ_CHAIN, [tenantId]);
     const head = row && readHead(row);
-    const found = { head, lastSequence: Number(row?.['last']) };
-    return findHeadProblem(this.#macs, tenantId, found) === undefined ? head : undefined;
+    const storedChain = { head, lastSequence: Number(row?.['last']) };
+    return findHeadProblem(this.#macs, tenantId, storedChain) === undefined ? head : undefined;
   }
 
-  /** @returns an end that one may go on from; undefined when there is no such tenant. */
+  /** @returns a valid end; undefined if there is no such tenant. */
   async get(sql: OneConnection, tenantId: TenantId): Promise<AuditHead | undefined> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < MAX_REPAIR_ATTEMPTS; attempt++) {
       const head = await this.find(sql, tenantId);
       if (head !== undefined) return head;
       if ((await sql.query(READ_CHAIN, [tenantId])).length === 0) return undefined;
@@ -51,16 +48,16 @@ export class ChainEnds {
   }
 
   remember(tenantId: TenantId, head: AuditHead): void {
-    if (this.#heads.size >= MAX_KNOWN) this.#heads.clear();
+    if (this.#heads.size >= MAX_CACHED_HEADS) this.#heads.clear();
     this.#heads.set(tenantId, head);
   }
 
-  /** The database may not be what it was. */
+  /** Discards the heads after the database may have been rolled back. */
   clear(): void {
     this.#heads.clear();
   }
 
-  /** Somebody else may have written to the chain. */
+  /** Discards a head after another process may have written to the chain. */
   forget(scope: string): void {
     this.#heads.delete(scope);
   }

@@ -1,15 +1,15 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { Change, Committed, Part } from '../../../domain/changes/change.ts';
-import type { UsedValue } from '../../../domain/oauth/used-value.ts';
+import type { Change, ChangePart, CommitResult } from '../../../domain/changes/change.ts';
+import type { ConsumedValue } from '../../../domain/oauth/consumed-value.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SERVING } from '../../../domain/tenants/tenant.ts';
-import { isUnexpected } from '../database-faults.ts';
+import { isExpectationFailure } from '../database-faults.ts';
 import { MAX_KEPT_REQUEST } from '../erased-requests.ts';
 import { authorizedTransaction } from '../rows/authorization-codec.ts';
 import type { Parts } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
-import { KEPT_AGAIN, KEPT_ANSWERS } from '../rows/session-codec.ts';
+import { REPLACE_EXPIRED_RESPONSE, STORED_RESPONSES } from '../rows/session-codec.ts';
 import { IDENTIFIED, identifiedBy } from '../rows/subject-codec.ts';
 import { type Following, followingOf } from '../rows/wallet-status-codec.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
@@ -24,62 +24,62 @@ const COMMIT: Statement = { name: 'commit_change_1', text: `select ${CALL} as se
 
 const IS_KEPT = 'kept';
 /**
- * The same with an answer that is kept. Who comes with the same key meanwhile waits for the row, and finds it taken: then
- * the function is not called.
+ * Commits a change and stores the response under its idempotency key. A concurrent request with the same key waits for the row and finds it
+ * taken: then the function is not called.
  */
 const COMMIT_AND_KEEP: Statement = {
   name: 'commit_change_1_and_keep',
-  text: `with k as (insert into kept_answers (tenant_id, ${KEPT_ANSWERS.columns.join(', ')}) values ($1, $21, $22, $23)
-       ${KEPT_AGAIN} <= $3 returning 1)
+  text: `with k as (insert into kept_answers (tenant_id, ${STORED_RESPONSES.columns.join(', ')}) values ($1, $21, $22, $23)
+       ${REPLACE_EXPIRED_RESPONSE} <= $3 returning 1)
      select case when exists (select 1 from k) then ${CALL} else '${IS_KEPT}' end as session`,
 };
 
-/** For a session that is to end at a time, maybe earlier than it would have. */
+/** Commits a change that sets the end of a session, maybe earlier than before. */
 const COMMIT_AND_END: Statement = {
   name: 'commit_change_1_and_end',
   text: `${COMMIT.text}, session_ends_1($1, $21, $22)`,
 };
 
-/** For a delivery that was begun or came to its end. */
+/** Commits a change that begins or ends a delivery. */
 const COMMIT_AND_MARK: Statement = {
   name: 'commit_change_1_and_mark',
   text: `${COMMIT.text}, mark_delivery_1($1, $21, $22, $23)`,
 };
 
-/** The same for a session that has ended, and whose request no delivery needs. Its id is the parameter `place`. */
-const erasing = ({ name, text }: Statement, place: number): Statement => ({
+/** Erases the request of an ended session that no delivery needs. The id of the session is the parameter `parameterNumber`. */
+const erasing = ({ name, text }: Statement, parameterNumber: number): Statement => ({
   name: `${name}_and_erase`,
-  text: `${text}, erase_request_1($1, $${place}, ${MAX_KEPT_REQUEST})`,
+  text: `${text}, erase_request_1($1, $${parameterNumber}, ${MAX_KEPT_REQUEST})`,
 });
 const COMMIT_AND_ERASE = erasing(COMMIT, 21);
 const COMMIT_AND_MARK_AND_ERASE = erasing(COMMIT_AND_MARK, 21);
 
-/** For credentials that follow the status of their wallet, now or once they are made. */
+/** Commits credentials that follow the status of their wallet, now or once they are issued. */
 const COMMIT_AND_FOLLOW: Statement = {
   name: 'commit_change_1_and_follow',
   text: `${COMMIT.text}, follow_wallets_1($1, $3, $21, $22, $23, $24, $25, $26, $27, $28, $29)`,
 };
 
-/** The same with the person that the credentials are about. Its columns and the time of authorization are the last parameters. */
-const identifying = ({ name, text }: Statement, last: number): Statement => ({
+/** Records the person that the credentials are about. Its columns and the time of authorization are the last parameters. */
+const identifying = ({ name, text }: Statement, lastParameter: number): Statement => ({
   name: `${name}_identified`,
-  text: `${text}, identify_batch_1($1, ${[...IDENTIFIED, 'authorized_at'].map((_, index) => `$${last + 1 + index}`).join(', ')})`,
+  text: `${text}, identify_batch_1($1, ${[...IDENTIFIED, 'authorized_at'].map((_, index) => `$${lastParameter + 1 + index}`).join(', ')})`,
 });
 const COMMIT_IDENTIFIED = identifying(COMMIT, 20);
 const COMMIT_AND_FOLLOW_IDENTIFIED = identifying(COMMIT_AND_FOLLOW, 29);
 
-/** For a transaction that waits for its backend: when its wallet was authorized. */
-const authorizing = ({ name, text }: Statement, last: number): Statement => ({
+/** Records the authorization time of a transaction that waits for its backend. */
+const authorizing = ({ name, text }: Statement, lastParameter: number): Statement => ({
   name: `${name}_authorized`,
-  text: `${text}, authorize_deferred_1($1, $${last + 1}, $${last + 2})`,
+  text: `${text}, authorize_deferred_1($1, $${lastParameter + 1}, $${lastParameter + 2})`,
 });
 const COMMIT_AUTHORIZED = authorizing(COMMIT, 20);
 const COMMIT_AND_FOLLOW_AUTHORIZED = authorizing(COMMIT_AND_FOLLOW, 29);
 
 const RELEASED = 'tenant_id = $1 and fingerprint = $21 and session_id = $22 and batch_id = any($23::text[])';
 /**
- * For credentials that are revoked with their person. Who revokes them at the same moment waits for their rows, and finds them
- * gone: then nothing goes, the function is not called, and there is no row.
+ * Commits the revocation of a person's credentials. A concurrent revocation waits for the rows and finds them gone: then nothing is
+ * deleted, the function is not called, and there is no row.
  */
 const COMMIT_AND_RELEASE: Statement = {
   name: 'commit_change_1_and_release',
@@ -90,8 +90,8 @@ const COMMIT_AND_RELEASE: Statement = {
      select ${CALL} as session where (select count(*) from own) = $24`,
 };
 
-/** Of which others may go along: nobody waits in them for a row. */
-const GOES_TOGETHER: ReadonlySet<Statement> = new Set([
+/** Statements that may share a batch: they hold no row lock while they wait. */
+const BATCHABLE: ReadonlySet<Statement> = new Set([
   COMMIT,
   COMMIT_AND_FOLLOW,
   COMMIT_AND_MARK,
@@ -103,7 +103,7 @@ const GOES_TOGETHER: ReadonlySet<Statement> = new Set([
   COMMIT_AND_FOLLOW_AUTHORIZED,
 ]);
 
-/** Applies changes, each by one call of one function of the database. */
+/** Applies changes, each by one call of one database function. */
 export class PostgresCommit {
   readonly #sql: PostgresSql;
   readonly #cipher: Cipher;
@@ -131,8 +131,8 @@ export class PostgresCommit {
     }
     if (following !== undefined) return { statement: COMMIT_AND_FOLLOW, values: [...parameters, ...followed] };
     if (keeps !== undefined) {
-      const kept = KEPT_ANSWERS.write(this.#cipher, tenantId, keeps);
-      return { statement: COMMIT_AND_KEEP, values: [...parameters, ...kept] };
+      const responseFields = STORED_RESPONSES.write(this.#cipher, tenantId, keeps);
+      return { statement: COMMIT_AND_KEEP, values: [...parameters, ...responseFields] };
     }
     if (releases !== undefined) {
       const { fingerprint, sessionId, batchIds } = releases;
@@ -150,22 +150,22 @@ export class PostgresCommit {
     return { statement: COMMIT_AND_END, values: [...parameters, session.id, endsAt] };
   }
 
-  async apply(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<Committed> {
+  async apply(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<CommitResult> {
     const callWith = (entry: AuditAddition | undefined) =>
       this.#callOf(tenantId, change, parametersOf(tenantId, change, now, parts, entry));
     try {
       if (change.audit === undefined) {
         const { statement, values } = callWith(undefined);
-        // Others wait for the row of an answer that is kept: their neighbours would wait with them.
-        const [row] = GOES_TOGETHER.has(statement)
+        // Concurrent requests with the same key wait for the row of a stored response, and would delay its batch.
+        const [row] = BATCHABLE.has(statement)
           ? await this.#sql.queryTogether(tenantId, statement, values)
           : await this.#sql.query(statement, values);
         return readCommitted(row, change);
       }
-      const { by, change: told } = change.audit;
+      const { by, change: auditChange } = change.audit;
       const row = await this.#chains.record(tenantId, {
         by,
-        change: told,
+        change: auditChange,
         callWith,
         goesAlone: change.keeps !== undefined || change.releases !== undefined,
       });
@@ -177,7 +177,7 @@ export class PostgresCommit {
 }
 
 const row = (fields: Fields | undefined) => (fields === undefined ? null : rowLiteral(fields));
-const rows = (all: readonly Fields[] | undefined) => (all === undefined ? null : arrayLiteral(all.map(rowLiteral)));
+const rows = (parts: readonly Fields[] | undefined) => (parts === undefined ? null : arrayLiteral(parts.map(rowLiteral)));
 
 function followedBy({ transaction, batch, lists, statuses }: Following): readonly Parameter[] {
   return [
@@ -190,7 +190,7 @@ function followedBy({ transaction, batch, lists, statuses }: Following): readonl
   ];
 }
 
-/** In the order of the function. */
+/** Parameters in the order of the function. */
 function parametersOf(
   tenantId: TenantId,
   { serving, revisions }: Change,
@@ -198,7 +198,7 @@ function parametersOf(
   parts: Parts,
   entry: AuditAddition | undefined,
 ): readonly Parameter[] {
-  const bits = Object.values(parts).reduce<number>((sum, part, place) => (part === undefined ? sum : sum + 2 ** place), 0);
+  const bits = Object.values(parts).reduce<number>((sum, part, index) => (part === undefined ? sum : sum + 2 ** index), 0);
   return [
     tenantId,
     bits,
@@ -223,23 +223,23 @@ function parametersOf(
   ];
 }
 
-/** The function answers with status, version and whether the status changed, where there is a session that was written. */
-function readCommitted(row: Row | undefined, { session, releases }: Change): Committed {
+/** The function returns the status, the version and a flag for a changed status if it wrote a session. */
+function readCommitted(row: Row | undefined, { session, releases }: Change): CommitResult {
   if (row === undefined && releases !== undefined) return { done: false, part: 'releases' };
-  const written = row?.['session'];
-  if (written === IS_KEPT) return { done: false, part: 'keeps' };
-  if (session === undefined || typeof written !== 'string') return { done: true };
-  const [status, version, moved] = written.split(' ');
+  const result = row?.['session'];
+  if (result === IS_KEPT) return { done: false, part: 'keeps' };
+  if (session === undefined || typeof result !== 'string') return { done: true };
+  const [status, version, moved] = result.split(' ');
   return {
     done: true,
     session: { status: status as Session['status'], version: Number(version), moved: moved === 'true' },
   };
 }
 
-/** @throws whatever is no word of the function about a part. */
-function readUnexpected(error: unknown): Committed {
-  if (!isUnexpected(error)) throw error;
+/** @throws the error, unless it reports an expectation that failed. */
+function readUnexpected(error: unknown): CommitResult {
+  if (!isExpectationFailure(error)) throw error;
   const { message, detail } = error as { message?: unknown; detail?: unknown };
-  if (message === 'uses') return { done: false, part: 'uses', kind: String(detail) as UsedValue['kind'] };
-  return { done: false, part: String(message) as Exclude<Part, 'uses'> };
+  if (message === 'uses') return { done: false, part: 'uses', kind: String(detail) as ConsumedValue['kind'] };
+  return { done: false, part: String(message) as Exclude<ChangePart, 'uses'> };
 }

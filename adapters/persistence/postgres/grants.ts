@@ -1,7 +1,7 @@
 /**
- * Statements by which a user of PostgreSQL who owns nothing may run the service: rows are read and written, tables are not created or
- * changed. The list of migrations is read-only for it.
- * @param user name of the user as it is, not quoted.
+ * Statements that allow a PostgreSQL user who owns nothing to run the service: it may read and write rows, but not create or change tables.
+ * The list of migrations is read-only for it.
+ * @param user name of the user, unquoted.
  * @param migrationsTable table with the names of the migrations that have run.
  */
 export function serviceGrants(user: string, migrationsTable: string): readonly string[] {

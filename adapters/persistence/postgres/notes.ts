@@ -1,12 +1,12 @@
 import type { NotedSession } from '../../../application/ports/store.ts';
 import type { SessionTransition } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
-import { named } from '../statement.ts';
+import { namedStatement } from '../statement.ts';
 import type { PostgresSql } from './sql.ts';
 
-const NOTE = named('note_sessions_1', 'select id, version from note_sessions_1($1, $2, $3, $4, $5)');
+const NOTE = namedStatement('note_sessions_1', 'select id, version from note_sessions_1($1, $2, $3, $4, $5)');
 
-/** Moves sessions that are free to move, by one call of one function of the database, which does not wait for the disk. */
+/** Moves the sessions whose status allows it, by one function call that does not wait for the disk. */
 export async function noteOnPostgres(
   sql: PostgresSql,
   tenantId: TenantId,

@@ -1,37 +1,36 @@
 import type { Parameter, Row } from '../statement.ts';
 import { arrayLiteral } from './row-literal.ts';
 
-/** A column of what a statement answers, and what makes a value of its text. */
 export type Column = { readonly name: string; readonly read: (text: string) => unknown };
 
-/** One call of a statement that its connection has prepared and whose columns are known. */
+/** Call of a statement that its connection has prepared and whose columns are known. */
 export type PreparedCall = { readonly statement: string; readonly values: readonly Parameter[]; readonly columns: readonly Column[] };
 
-/** Of the driver's connection: the socket. */
+/** Subset of the driver's connection. */
 type Connection = { readonly stream: { write(bytes: Buffer): unknown } };
 
-/** Bytes of a message for which room is kept; a larger one gets room of its own. */
-const KEPT_ROOM = 256 * 1024;
-/** UTF-8 has at most so many bytes for a character of a JavaScript string. */
+/** Size of a message up to which its buffer is reused; a larger one gets its own. */
+const REUSED_BUFFER_BYTES = 256 * 1024;
+/** UTF-8 has at most this many bytes per character of a JavaScript string. */
 const CHARACTER_BYTES = 3;
 const LENGTH_BYTES = 4;
 const NULL_LENGTH = -1;
 
-/** All parameters and all columns as text; the whole answer in one piece (the rest of Bind, then Execute). */
+/** The remainder of Bind with all columns as text, then Execute without a row limit. */
 const AFTER_PARAMETERS = Buffer.concat([Buffer.from([0, 0]), Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0])]);
 const SYNC = Buffer.from([0x53, 0, 0, 0, 4]);
-/** Between two calls: PostgreSQL answers the first as soon as it is done, else a slow group looks like a connection that is gone. */
+/** Flush between two calls: PostgreSQL answers the first as soon as it is done; otherwise a slow group looks like a dead connection. */
 const FLUSH = Buffer.from([0x48, 0, 0, 0, 4]);
 
-let room = Buffer.allocUnsafe(16 * 1024);
+let buffer = Buffer.allocUnsafe(16 * 1024);
 
 /**
- * Calls in one message and one write, with one Sync behind them: PostgreSQL runs them one after the other in one transaction, which ends
- * with the Sync (manual, section 55.2.3 and 55.2.4). When one of them fails, nothing of any has happened. The driver would write each call
- * as four messages and ask each time what the columns are. Handed to the driver's `query`, which takes any object with these methods.
+ * Calls in one message and one write, followed by one Sync: PostgreSQL runs them sequentially in one transaction, which ends with the Sync
+ * (manual, section 55.2.3 and 55.2.4). If one of them fails, none has an effect. The driver would write each call as four messages and
+ * request the columns each time. Passed to the driver's `query`, which takes any object with these methods.
  */
 export class PreparedCalls {
-  /** By call, once all is committed. */
+  /** Rows by call, available after the commit. */
   readonly answers: Promise<readonly (readonly Row[])[]>;
   readonly #calls: readonly PreparedCall[];
   readonly #read: Row[][];
@@ -48,7 +47,7 @@ export class PreparedCalls {
     });
   }
 
-  /** How many calls have been answered; when they fail, the place of the one that did, or their number when the commit failed. */
+  /** Number of answered calls; after a failure the index of the call that failed, or the number of calls if the commit failed. */
   get answered(): number {
     return this.#answered;
   }
@@ -88,49 +87,49 @@ export class PreparedCalls {
 function bindAndExecute(calls: readonly PreparedCall[]): Buffer {
   const texts = calls.map(({ values }) => values.map(textOf));
   let most = SYNC.length;
-  for (const [index, { statement }] of calls.entries()) most += mostBytes(statement, texts[index] ?? []);
-  const bytes = roomFor(most);
-  let at = 0;
+  for (const [index, { statement }] of calls.entries()) most += maxBytesOf(statement, texts[index] ?? []);
+  const bytes = bufferFor(most);
+  let offset = 0;
   for (const [index, { statement }] of calls.entries()) {
-    if (index > 0) at += FLUSH.copy(bytes, at);
-    at = writeCall(bytes, at, statement, texts[index] ?? []);
+    if (index > 0) offset += FLUSH.copy(bytes, offset);
+    offset = writeCall(bytes, offset, statement, texts[index] ?? []);
   }
-  at += SYNC.copy(bytes, at);
-  // The socket may keep what it is given for a while, and the room is used again.
-  return most > KEPT_ROOM ? bytes.subarray(0, at) : Buffer.from(bytes.subarray(0, at));
+  offset += SYNC.copy(bytes, offset);
+  // The socket may keep the bytes for a while, and the buffer is reused.
+  return most > REUSED_BUFFER_BYTES ? bytes.subarray(0, offset) : Buffer.from(bytes.subarray(0, offset));
 }
 
-function mostBytes(statement: string, texts: readonly (string | null)[]): number {
+function maxBytesOf(statement: string, texts: readonly (string | null)[]): number {
   let most = CHARACTER_BYTES * statement.length + 16 + AFTER_PARAMETERS.length + FLUSH.length;
   for (const text of texts) most += LENGTH_BYTES + CHARACTER_BYTES * (text?.length ?? 0);
   return most;
 }
 
-/** @returns where the next one begins. */
+/** @returns the offset behind the call. */
 function writeCall(bytes: Buffer, begin: number, statement: string, texts: readonly (string | null)[]): number {
-  let at = begin;
-  bytes[at] = 0x42;
-  at += 5;
+  let offset = begin;
+  bytes[offset] = 0x42;
+  offset += 5;
   // The portal has no name.
-  bytes[at++] = 0;
-  at += bytes.write(statement, at, 'utf8');
-  bytes[at++] = 0;
+  bytes[offset++] = 0;
+  offset += bytes.write(statement, offset, 'utf8');
+  bytes[offset++] = 0;
   // No formats: all parameters are text.
-  at = bytes.writeInt16BE(0, at);
-  at = bytes.writeInt16BE(texts.length, at);
+  offset = bytes.writeInt16BE(0, offset);
+  offset = bytes.writeInt16BE(texts.length, offset);
   for (const text of texts) {
-    const length = text === null ? NULL_LENGTH : bytes.write(text, at + LENGTH_BYTES, 'utf8');
-    at = bytes.writeInt32BE(length, at) + Math.max(length, 0);
+    const length = text === null ? NULL_LENGTH : bytes.write(text, offset + LENGTH_BYTES, 'utf8');
+    offset = bytes.writeInt32BE(length, offset) + Math.max(length, 0);
   }
-  // The rest of Bind says how columns are wanted: two bytes more. Its length does not count the letter in front.
-  bytes.writeInt32BE(at + 2 - begin - 1, begin + 1);
-  return at + AFTER_PARAMETERS.copy(bytes, at);
+  // The remainder of Bind states the format of the columns: two more bytes. The length does not count the message type.
+  bytes.writeInt32BE(offset + 2 - begin - 1, begin + 1);
+  return offset + AFTER_PARAMETERS.copy(bytes, offset);
 }
 
-function roomFor(bytes: number): Buffer {
-  if (bytes > KEPT_ROOM) return Buffer.allocUnsafe(bytes);
-  if (bytes > room.length) room = Buffer.allocUnsafe(KEPT_ROOM);
-  return room;
+function bufferFor(bytes: number): Buffer {
+  if (bytes > REUSED_BUFFER_BYTES) return Buffer.allocUnsafe(bytes);
+  if (bytes > buffer.length) buffer = Buffer.allocUnsafe(REUSED_BUFFER_BYTES);
+  return buffer;
 }
 
 function textOf(value: Parameter): string | null {

@@ -1,8 +1,7 @@
 import type { Field } from '../statement.ts';
 
 /**
- * A composite value in the text form that PostgreSQL reads (manual, section 8.16.6); the driver has no encoder for one.
- * An absent field is null.
+ * Composite value in the text form that PostgreSQL reads (manual, section 8.16.6); the driver cannot encode one. An absent field is null.
  */
 export function rowLiteral(fields: readonly Field[]): string {
   return `(${fields.map(rowField).join(',')})`;
@@ -22,7 +21,7 @@ function rowField(field: Field): string {
 }
 
 function quoted(text: string): string {
-  // What is sealed is the longest by far, and has neither.
+  // Sealed texts are the longest by far, and have neither.
   if (!text.includes('"') && !text.includes('\\')) return `"${text}"`;
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }

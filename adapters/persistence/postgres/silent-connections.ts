@@ -1,4 +1,4 @@
-/** Of a connection and of the pool, what the driver for PostgreSQL has and its types do not show. */
+/** Parts of the driver's connection and pool that its types do not show. */
 type Stream = {
   readonly bytesRead: number;
   readonly bytesWritten: number;
@@ -11,22 +11,20 @@ type Pool = {
 };
 
 /**
- * Ends connections to PostgreSQL on which nothing has come or gone for so long. When a network or something in it forgets a connection
- * without a word, nobody closes it: the driver would wait for its answer for ever, the pool would never get its place back, and the service
- * would be down until it is started anew. The driver's own `query_timeout` answers the caller and leaves the connection as it is, good for
- * nothing and in use again (node-postgres issue 3399), so that is not used.
+ * Closes connections to PostgreSQL on which nothing was sent or received for this long. If a network forgets a connection, neither end
+ * closes it: the driver would wait for ever, the pool would never get its slot back, and the service would be down until a restart. The
+ * driver's own `query_timeout` fails the caller and leaves the broken connection in use (node-postgres issue 3399), so it is not used.
  *
- * The time is that of the socket, not of single calls, so it holds for all that goes over a connection: statements of wallet paths, of
- * units of work, `begin` and `commit`, and the farewell of a connection that nobody needs any more. PostgreSQL is told to give up a
- * statement earlier than that (`statement_timeout`), and says so, hence silence means that nobody is there. What became of the last
- * statement is then unknown: it may have been committed.
+ * The time is that of the socket, not of single calls, so it covers everything on a connection: statements of wallet paths and units of
+ * work, `begin` and `commit`, and the termination of an idle connection. PostgreSQL aborts a statement earlier (`statement_timeout`) and
+ * reports it, so silence means a dead peer. The outcome of the last statement is then unknown: it may have been committed.
  */
 export function endSilentConnections(pool: Pool, milliseconds: number): void {
   pool.on('connect', ({ connection: { stream } }) => {
     stream.setTimeout(milliseconds);
     stream.on('timeout', () => {
       const { bytesRead, bytesWritten } = stream;
-      // When this process was the one that stood still, the answer is there and is read before this runs.
+      // If this process itself was stalled, the answer has arrived and is read before this runs.
       setImmediate(() => {
         if (stream.bytesRead !== bytesRead || stream.bytesWritten !== bytesWritten) return;
         const error = new Error(`the database has said nothing for ${milliseconds / 1000} s`);

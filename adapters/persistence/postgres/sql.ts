@@ -1,10 +1,10 @@
-import { StoreUnavailable } from '../../../application/ports/store.ts';
-import { isInTheWay, isRefusal, isUnexpected, reaching, unavailableFor } from '../database-faults.ts';
+import { StoreUnavailableError } from '../../../application/ports/store.ts';
+import { isConcurrencyFailure, isExpectationFailure, isStatementError, mapDatabaseErrors, toStoreError } from '../database-faults.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import { type Call, CallGroups, type Outcome } from './call-groups.ts';
 import { type Column, PreparedCalls } from './prepared-call.ts';
 
-/** What we use of the driver that MikroORM brings along. */
+/** Subset of the driver that MikroORM depends on. */
 type Pool = {
   readonly options: { readonly connectionTimeoutMillis: number };
   connect(): Promise<Client>;
@@ -15,7 +15,7 @@ type Client = {
   getTypeParser(type: number, format: 'text'): (text: string) => unknown;
   on(event: 'error', listener: () => void): unknown;
   removeListener(event: 'error', listener: () => void): unknown;
-  /** @param error ends the connection. */
+  /** @param error closes the connection. */
   release(error?: unknown): void;
 };
 type Answer = {
@@ -27,14 +27,14 @@ export type OneConnection = {
   query(statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
   /**
    * Runs the calls in one transaction.
-   * @returns what became of each: all of them happened, or none did but those that an unprepared connection ran by themselves.
+   * @returns the outcome of each: all succeeded, or none did except those that an unprepared connection ran one by one.
    */
   together(calls: readonly Call[]): Promise<readonly Outcome[]>;
 };
 
 const LOCK: Statement = { name: 'take_turn', text: 'select pg_advisory_lock(hashtextextended($1, 0))' };
-/** In a transaction of several calls: it waits for the one who has the turn, and that one for it. */
-export const BESIDE_TURNS: Statement = {
+/** Taken in a transaction of several calls: it waits for the holder of the exclusive lock, and the holder waits for it. */
+export const SHARED_LOCK: Statement = {
   name: 'beside_turns',
   text: 'select pg_advisory_xact_lock_shared(hashtextextended($1, 0))',
 };
@@ -43,12 +43,12 @@ const UNLOCK: Statement = { name: 'end_turn', text: 'select pg_advisory_unlock(h
 /** Wallet paths bypass the unit of work: a named prepared statement costs a seventh of an entity round trip. */
 export type PostgresSql = OneConnection & {
   /** Runs `work` on one connection, as one transaction. */
-  transaction<T>(work: (own: OneConnection) => Promise<T>): Promise<T>;
-  /** Runs `work` on one connection while no other process does so under the same key. */
-  exclusively<T>(key: string, work: (own: OneConnection) => Promise<T>): Promise<T>;
-  /** How long a caller may wait for others before it asks, as it may wait for a connection. */
+  transaction<T>(work: (connection: OneConnection) => Promise<T>): Promise<T>;
+  /** Runs `work` on one connection while no other process holds the lock of the same key. */
+  exclusively<T>(key: string, work: (connection: OneConnection) => Promise<T>): Promise<T>;
+  /** Time that a caller may wait for other callers before its statement, which is also the time that it waits for a connection. */
   readonly patienceMs: number;
-  /** The same as `query`, maybe in one message and one transaction with other calls of the same `group`, which wait at the same time. */
+  /** Runs a statement like `query`, maybe in one message and one transaction with waiting calls of the same `group`. */
   queryTogether(group: string, statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
 };
 
@@ -56,42 +56,42 @@ const nothing = () => {};
 
 /**
  * @param native the pool of the driver.
- * @param isCluster its machines commit each call by itself, whatever else comes in the same message: none shares one.
+ * @param isCluster its machines commit each call by itself, so no call shares a message.
  */
 export function postgresSql(native: object, isCluster = false): PostgresSql {
   const pool = native as Pool;
   const query = (statement: Statement, values: readonly Parameter[]) =>
-    outOfEachOthersWay(() => onConnection(pool, (client) => run(client, { statement, values })));
+    retryOnDeadlock(() => onConnection(pool, (client) => run(client, { statement, values })));
   const inOne = isCluster ? oneByOne : runTogether;
-  const together = (calls: readonly Call[]) => whatCame(onConnection(pool, (client) => inOne(client, calls)));
+  const together = (calls: readonly Call[]) => recoverOutcomes(onConnection(pool, (client) => inOne(client, calls)));
   const groups = new CallGroups(query, together);
   return {
     together,
-    transaction: (work) => outOfEachOthersWay(() => onConnection(pool, (client) => wholly(client, work, inOne))),
-    exclusively: (key, work) => onConnection(pool, (client) => inTurn(client, key, work, inOne)),
+    transaction: (work) => retryOnDeadlock(() => onConnection(pool, (client) => inTransaction(client, work, inOne))),
+    exclusively: (key, work) => onConnection(pool, (client) => withLock(client, key, work, inOne)),
     patienceMs: pool.options.connectionTimeoutMillis,
     query,
     queryTogether: (group, statement, values) => (isCluster ? query(statement, values) : groups.run(group, { statement, values })),
   };
 }
 
-function whatCame(outcomes: Promise<readonly Outcome[]>): Promise<readonly Outcome[]> {
+function recoverOutcomes(outcomes: Promise<readonly Outcome[]>): Promise<readonly Outcome[]> {
   return outcomes.catch((error: unknown) => {
-    if (error instanceof LostMidway) return error.outcomes;
+    if (error instanceof ConnectionLostError) return error.outcomes;
     throw error;
   });
 }
 
 function oneConnection(client: Client, inOne: typeof runTogether): OneConnection {
   return {
-    query: (statement, values) => run(client, { statement, values }).catch(asUnavailable),
-    together: (calls) => whatCame(inOne(client, calls)).catch(asUnavailable),
+    query: (statement, values) => run(client, { statement, values }).catch(throwStoreError),
+    together: (calls) => recoverOutcomes(inOne(client, calls)).catch(throwStoreError),
   };
 }
 
 const statementOf = (text: string): Call => ({ statement: { name: text, text }, values: [] });
 
-async function wholly<T>(client: Client, work: (own: OneConnection) => Promise<T>, inOne: typeof runTogether): Promise<T> {
+async function inTransaction<T>(client: Client, work: (connection: OneConnection) => Promise<T>, inOne: typeof runTogether): Promise<T> {
   await run(client, statementOf('begin'));
   try {
     const done = await work(oneConnection(client, inOne));
@@ -103,12 +103,17 @@ async function wholly<T>(client: Client, work: (own: OneConnection) => Promise<T
   }
 }
 
-function asUnavailable(error: unknown): never {
-  throw unavailableFor(error);
+function throwStoreError(error: unknown): never {
+  throw toStoreError(error);
 }
 
-/** The lock is the connection's: it goes with it, also when the process dies. */
-async function inTurn<T>(client: Client, key: string, work: (own: OneConnection) => Promise<T>, inOne: typeof runTogether): Promise<T> {
+/** The lock belongs to the connection: it is released with it, also when the process dies. */
+async function withLock<T>(
+  client: Client,
+  key: string,
+  work: (connection: OneConnection) => Promise<T>,
+  inOne: typeof runTogether,
+): Promise<T> {
   await run(client, { statement: LOCK, values: [key] });
   try {
     return await work(oneConnection(client, inOne));
@@ -117,62 +122,63 @@ async function inTurn<T>(client: Client, key: string, work: (own: OneConnection)
   }
 }
 
-/** Others that wait for this one, or it for them. */
-const ATTEMPTS = 3;
+/** Attempts of a statement that conflicts with concurrent ones. */
+const MAX_DEADLOCK_ATTEMPTS = 3;
 
-/** Repeats a statement that was undone for the sake of another one: nothing of it has happened. */
-async function outOfEachOthersWay<T>(work: () => Promise<T>): Promise<T> {
+/** Repeats a statement that was rolled back because of a concurrent one: nothing of it was applied. */
+async function retryOnDeadlock<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
-      if (!isInTheWay(error)) throw error;
-      if (attempt === ATTEMPTS) throw new StoreUnavailable('changes wait for each other in the database', { cause: error });
+      if (!isConcurrencyFailure(error)) throw error;
+      if (attempt === MAX_DEADLOCK_ATTEMPTS)
+        throw new StoreUnavailableError('changes wait for each other in the database', { cause: error });
     }
   }
 }
 
 async function onConnection<T>(pool: Pool, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = await reaching(() => pool.connect());
-  // The statement that is under way fails with it.
+  const client = await mapDatabaseErrors(() => pool.connect());
+  // The running statement fails with the connection, so the event needs no handling.
   client.on('error', nothing);
   let fault: unknown;
   try {
     return await work(client);
   } catch (error) {
-    // A change that was refused says nothing against the connection; `query` of the pool would end it.
-    if (!isUnexpected(error) && !isInTheWay(error)) fault = error;
-    throw unavailableFor(error);
+    // A rejected change does not affect the connection; `query` of the pool would close it.
+    if (!isExpectationFailure(error) && !isConcurrencyFailure(error)) fault = error;
+    throw toStoreError(error);
   } finally {
     client.removeListener('error', nothing);
     client.release(fault);
   }
 }
 
-/** By connection: the statements that it has prepared, and what they answer. */
+/** Statements that each connection has prepared, with their result columns. */
 const prepared = new WeakMap<Client, Map<string, readonly Column[]>>();
 
-function preparedOn(client: Client): Map<string, readonly Column[]> {
-  let known = prepared.get(client);
-  if (known === undefined) {
-    known = new Map();
-    prepared.set(client, known);
+function preparedStatements(client: Client): Map<string, readonly Column[]> {
+  let statements = prepared.get(client);
+  if (statements === undefined) {
+    statements = new Map();
+    prepared.set(client, statements);
   }
-  return known;
+  return statements;
 }
 
-/** The first time on a connection the driver prepares the statement and tells its columns. */
+/** On first use on a connection, the driver prepares the statement and returns its columns. */
 async function run(client: Client, { statement, values }: Call): Promise<readonly Row[]> {
   const { name, text } = statement;
-  const known = preparedOn(client);
-  const columns = known.get(name);
+  const statements = preparedStatements(client);
+  const columns = statements.get(name);
   if (columns !== undefined) {
     const calls = new PreparedCalls([{ statement: name, values, columns }]);
     client.query(calls);
     return (await calls.answers)[0] ?? [];
   }
   const { rows, fields } = await client.query({ name, text, values: values as Parameter[] });
-  known.set(
+  statements.set(
     name,
     fields.map((field) => ({ name: field.name, read: client.getTypeParser(field.dataTypeID, 'text') })),
   );
@@ -180,14 +186,14 @@ async function run(client: Client, { statement, values }: Call): Promise<readonl
 }
 
 /**
- * In one transaction, when the connection knows the statements; else each by itself, which prepares them.
- * @returns what became of each; `undone` when one of the others failed, so that nothing of it happened.
- * @throws what ends all of them, with an outcome that is not known.
+ * Runs the calls in one transaction if the connection has prepared their statements; otherwise one by one, which prepares them.
+ * @returns the outcome of each; `undone` if another call failed, so that nothing of it happened.
+ * @throws an error that ends all of them, with an unknown outcome.
  */
 async function runTogether(client: Client, calls: readonly Call[]): Promise<readonly Outcome[]> {
-  const known = preparedOn(client);
+  const statements = preparedStatements(client);
   const ready = calls.flatMap(({ statement: { name }, values }) => {
-    const columns = known.get(name);
+    const columns = statements.get(name);
     return columns === undefined ? [] : [{ statement: name, values, columns }];
   });
   if (ready.length < calls.length) return oneByOne(client, calls);
@@ -196,15 +202,15 @@ async function runTogether(client: Client, calls: readonly Call[]): Promise<read
   try {
     return (await together.answers).map((rows) => ({ rows }));
   } catch (error) {
-    if (!isRefusal(error) || together.answered === calls.length) throw error;
-    // One that expected something else may have met a neighbour that is undone now; so it is tried again, too.
-    const isFinal = !isUnexpected(error) && !isInTheWay(error);
+    if (!isStatementError(error) || together.answered === calls.length) throw error;
+    // A failed expectation may come from another call of the batch that is undone now, so the call is repeated, too.
+    const isFinal = !isExpectationFailure(error) && !isConcurrencyFailure(error);
     return calls.map((_, index) => (isFinal && index === together.answered ? { error } : { undone: true }));
   }
 }
 
-/** Ends the connection, and tells what became of each call all the same. */
-class LostMidway extends Error {
+/** Closes the connection, but carries the outcome of each call. */
+class ConnectionLostError extends Error {
   readonly outcomes: readonly Outcome[];
   constructor(outcomes: readonly Outcome[]) {
     super('the connection was lost');
@@ -212,15 +218,15 @@ class LostMidway extends Error {
   }
 }
 
-/** What was answered stays answered when the connection is lost at a later one; it then fails with all behind it. */
+/** Answered calls stay answered if the connection is lost at a later one, which then fails with all behind it. */
 async function oneByOne(client: Client, calls: readonly Call[]): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const call of calls) {
     try {
       outcomes.push({ rows: await run(client, call) });
     } catch (error) {
-      if (!isRefusal(error)) throw new LostMidway([...outcomes, ...calls.slice(outcomes.length).map(() => ({ error }))]);
-      outcomes.push(isInTheWay(error) ? { undone: true } : { error });
+      if (!isStatementError(error)) throw new ConnectionLostError([...outcomes, ...calls.slice(outcomes.length).map(() => ({ error }))]);
+      outcomes.push(isConcurrencyFailure(error) ? { undone: true } : { error });
     }
   }
   return outcomes;

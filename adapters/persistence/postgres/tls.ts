@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 
 /**
- * TLS as `sslmode` and `sslrootcert` of the address say, which libpq names so: none, or one in which the server has shown
- * a certificate of an authority (`verify-ca`) for the name that was called (`verify-full`).
- * @throws Error when the file of the authority cannot be read.
+ * TLS as the libpq parameters `sslmode` and `sslrootcert` of the address request it: none, or a server certificate of that authority
+ * (`verify-ca`) for the host name of the address (`verify-full`).
+ * @throws Error if the file of the authority cannot be read.
  */
 export function postgresTls(address: string): ConnectionOptions | false {
   const { searchParams, hostname } = new URL(address);
@@ -15,10 +15,10 @@ export function postgresTls(address: string): ConnectionOptions | false {
   return {
     rejectUnauthorized: true,
     ...(file !== null && { ca: readAuthority(file) }),
-    // The driver names no host to Node when it is an address, and Node then looks for `localhost`.
+    // The driver passes no host to Node if it is an IP address, and Node then checks for `localhost`.
     checkServerIdentity: (_name, certificate) => {
       if (mode !== 'verify-full') return undefined;
-      // Loaded when it is wanted: most databases are called without.
+      // Loaded lazily: most databases are used without it.
       return process.getBuiltinModule('node:tls').checkServerIdentity(host, certificate);
     },
   };

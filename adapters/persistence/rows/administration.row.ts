@@ -17,12 +17,10 @@ export const TenantRow = defineEntity({
     statusListConfig: p.json<unknown>().nullable(),
     kms: p.string().nullable(),
     profile: p.string().nullable(),
-    /** `Organization` */
     organization: p.json<unknown>().nullable(),
     endsAt: time().nullable(),
-    /** Raised by every change of what is configured. */
+    /** Raised by every change of the configuration. */
     revision: p.integer(),
-    /** The same for each kind of it, `StoredRevisions`. */
     revisions: p.json<StoredRevisions>(),
     version: p.integer(),
     createdAt: time(),
@@ -31,7 +29,7 @@ export const TenantRow = defineEntity({
 });
 export type TenantRow = InferEntity<typeof TenantRow>;
 
-/** Clients are unique over all tenants, since the token endpoint knows them by their id alone. */
+/** Client ids are unique over all tenants, because the token endpoint identifies clients by their id alone. */
 export const ClientRow = defineEntity({
   name: 'ClientRow',
   tableName: 'clients',
@@ -46,7 +44,7 @@ export const ClientRow = defineEntity({
     secretRevision: p.integer().default(0),
     formerSecretUntil: time().nullable(),
     pickUp: p.json<unknown>().nullable(),
-    /** Code over what the client may do, see `client-macs.ts`; null in a row of an earlier release. */
+    /** MAC over the rights of the client, see `client-macs.ts`; null in a row of an earlier release. */
     mac: p.text().nullable(),
     version: p.integer(),
     createdAt: time(),
@@ -57,19 +55,19 @@ export const ClientRow = defineEntity({
 });
 export type ClientRow = InferEntity<typeof ClientRow>;
 
-/** Since when every client has a code. */
+/** Time since when every client has a MAC. */
 export const ClientMacMarkerRow = defineEntity({
   name: 'ClientMacMarkerRow',
   tableName: 'client_mac_markers',
   properties: { id: p.string().primary(), since: time(), toleratedUntil: time(), code: p.text() },
 });
 
-/** Ids of clients that a tenant removed. Tokens of an external provider go on naming them. */
+/** Ids of clients that a tenant removed. Tokens of an external provider still name them. */
 export const RemovedClientRow = tenantTable('RemovedClientRow', 'removed_clients', [], { clientId: p.string().primary() });
 
 /**
- * Keys at a provider that no key chain has any more, until they are destroyed there. They outlive their tenant, so its id
- * has another name here.
+ * Keys at a provider that no key chain uses any more, until they are destroyed there. They outlive their tenant, so the column of its id
+ * has another name.
  */
 export const RetiredKeyRow = defineEntity({
   name: 'RetiredKeyRow',
@@ -83,14 +81,14 @@ export const RetiredKeyRow = defineEntity({
   },
 });
 
-/** Public keys that are compromised, and certificates of removed key chains: `RecordedKey`. */
+/** Compromised public keys, and certificates of removed key chains: `RecordedKey`. */
 export const RecordedKeyRow = tenantTable('RecordedKeyRow', 'recorded_keys', [], {
   thumbprint: p.string().primary(),
   compromisedAt: time().nullable(),
   certificates: p.json<readonly IssuedCertificate[]>(),
 });
 
-/** Documents: their bodies are sealed, since they can hold webhook keys, claims, private keys and logins. */
+/** Documents have sealed bodies, because they can contain webhook keys, claims, private keys and logins. */
 export const documentRows = new Map(DOCUMENTS.map(({ kind }) => [kind, documentRow(kind)]));
 
 function documentRow(kind: DocumentKind) {

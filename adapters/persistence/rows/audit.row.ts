@@ -1,7 +1,7 @@
 import { type InferEntity, p } from '@mikro-orm/core';
 import { index, tenantTable } from './row-parts.ts';
 
-/** Links of the audit log's chains; the empty tenant is the service. */
+/** Entries of the audit chains; the empty tenant is the service. */
 export const AuditEntryRow = tenantTable(
   'AuditEntryRow',
   'audit_entries',
@@ -13,14 +13,14 @@ export const AuditEntryRow = tenantTable(
     action: p.string(),
     kind: p.string(),
     target: p.text(),
-    /** JSON, letter by letter as the hash covers it. */
+    /** JSON, exactly as the hash covers it. */
     detail: p.text(),
     hash: p.string(),
   },
 );
 export type AuditEntryRow = InferEntity<typeof AuditEntryRow>;
 
-/** The newest entry of each chain, sealed: without it nobody would miss entries taken off the end. */
+/** Newest entry of each chain, sealed: without it, entries removed from the end would go unnoticed. */
 export const AuditHeadRow = tenantTable('AuditHeadRow', 'audit_heads', [], {
   sequence: p.bigint('number'),
   hash: p.string(),

@@ -16,13 +16,13 @@ export const AUTHORIZATIONS = table<StoredAuthorization, keyof StoredAuthorizati
 );
 
 export function authorizationFields(cipher: Cipher, tenantId: string, authorization: Authorization): Fields {
-  const { id, version, expiresAt, ...rest } = authorization;
-  return AUTHORIZATIONS.write(cipher, tenantId, { id, version, expiresAt, document: rest });
+  const { id, version, expiresAt, ...document } = authorization;
+  return AUTHORIZATIONS.write(cipher, tenantId, { id, version, expiresAt, document });
 }
 
 export function readAuthorization(cipher: Cipher, row: Row): Authorization {
-  const { document: rest, ...columns } = AUTHORIZATIONS.read(cipher, row);
-  return { ...rest, ...columns };
+  const { document: properties, ...columns } = AUTHORIZATIONS.read(cipher, row);
+  return { ...properties, ...columns };
 }
 
 export const DEFERRED = table<
@@ -46,7 +46,7 @@ export const DEFERRED = table<
   {
     credentials: optional(sealed(json())),
     batchId: optional(text()),
-    // Backends write into it whom they did not find.
+    // The message of a backend may name the person that it did not find.
     errorMessage: optional(sealed(text())),
     walletStatuses: optional(sealed(json())),
     authorizedAt: optional(time),

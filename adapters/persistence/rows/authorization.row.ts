@@ -1,17 +1,17 @@
 import { p } from '@mikro-orm/core';
 import { blockRange, index, tenantTable, time } from './row-parts.ts';
 
-/** A run from an authorization request to a code. */
+/** Authorization from the authorization request to the code. */
 export const AuthorizationRow = tenantTable('AuthorizationRow', 'authorizations', [blockRange('authorizations_by_expiry', 'expiresAt')], {
   id: p.string().primary(),
   version: p.integer(),
-  /** Sealed: who asks for what, and where it stands. */
+  /** Sealed: the request and its progress. */
   document: p.text(),
   expiresAt: time(),
 });
 
-/** Credentials that a backend promised for later. */
-// Open transactions have a partial index by expiry besides, see the migration `due_rows`.
+/** Credentials that a backend issues later. */
+// A partial index by expiry covers open transactions, see the migration `due_rows`.
 export const DeferredRow = tenantTable('DeferredRow', 'deferred_transactions', [index('deferred_by_session', 'tenantId', 'sessionId')], {
   id: p.string().primary(),
   sessionId: p.string(),
@@ -22,21 +22,21 @@ export const DeferredRow = tenantTable('DeferredRow', 'deferred_transactions', [
   holderKeys: p.text(),
   status: p.string(),
   intervalSeconds: p.integer(),
-  /** JSON array, sealed; null unless they wait to be fetched. */
+  /** JSON array, sealed; null unless they wait for the wallet. */
   credentials: p.text().nullable(),
   batchId: p.string().nullable(),
-  /** Sealed: what a backend says of the person it was asked about. */
+  /** Sealed: the backend's message about the person. */
   errorMessage: p.text().nullable(),
-  /** JSON array, sealed: entries of wallet providers' lists that the credentials are going to follow. */
+  /** JSON array, sealed: entries of wallet providers' lists that the credentials will follow. */
   walletStatuses: p.text().nullable(),
-  /** When the wallet was authorized; null in rows of earlier releases. */
+  /** Authorization time of the wallet; null in rows of earlier releases. */
   authorizedAt: time().nullable(),
   createdAt: time(),
   updatedAt: time(),
   expiresAt: time(),
 });
 
-/** Sessions of users whom a foreign authorization server knows. */
+/** Sessions of users of an external authorization server. */
 export const SessionSubjectRow = tenantTable(
   'SessionSubjectRow',
   'session_subjects',

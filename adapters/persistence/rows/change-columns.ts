@@ -1,8 +1,8 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Change } from '../../../domain/changes/change.ts';
 import { DEFERRED_MOVES, type DeferredChange } from '../../../domain/issuance/deferred.ts';
+import { sortConsumedValues } from '../../../domain/oauth/consumed-value.ts';
 import { GRANT_ACTS, type GrantChange } from '../../../domain/oauth/grant.ts';
-import { inOrder } from '../../../domain/oauth/used-value.ts';
 import type { SessionChange } from '../../../domain/sessions/session-change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { StatusChange } from '../../../domain/status-lists/status-list.ts';
@@ -11,8 +11,8 @@ import type { Fields } from './columns.ts';
 import { GRANTS, ISSUED_BATCHES, SESSIONS } from './session-codec.ts';
 
 /**
- * The parts of a change as fields. PostgreSQL takes each as a composite value of the type of the same name, SQLite as
- * parameters of its statements. They stand in the order of the bits by which `commit_change_1` knows which there are.
+ * Parts of a change as fields. PostgreSQL takes each as a composite value of the type of the same name, SQLite as parameters of its
+ * statements. They are in the order of the bits that tell `commit_change_1` which parts are present.
  */
 export function partsOf(cipher: Cipher, tenantId: TenantId, change: Change) {
   const { grant, session, authorization, deferred, opens, issued, subject } = change;
@@ -23,7 +23,9 @@ export function partsOf(cipher: Cipher, tenantId: TenantId, change: Change) {
     deferred: deferred && deferredChange(cipher, tenantId, deferred),
     unrevoked: change.unrevoked,
     removes: change.removes,
-    uses: unlessEmpty(change.uses, (uses) => inOrder(uses).map(({ kind, hash, expiresAt }) => [kind, hash, expiresAt.getTime()] as const)),
+    uses: unlessEmpty(change.uses, (uses) =>
+      sortConsumedValues(uses).map(({ kind, hash, expiresAt }) => [kind, hash, expiresAt.getTime()] as const),
+    ),
     newSession: opens?.session && SESSIONS.write(cipher, tenantId, opens.session),
     newGrant: opens?.grant && GRANTS.write(cipher, tenantId, opens.grant),
     newAuthorization: opens?.authorization && authorizationFields(cipher, tenantId, opens.authorization),
@@ -36,11 +38,11 @@ export function partsOf(cipher: Cipher, tenantId: TenantId, change: Change) {
 }
 export type Parts = ReturnType<typeof partsOf>;
 
-const unlessEmpty = <T, R>(all: readonly T[] = [], rowsOf: (all: readonly T[]) => R) => (all.length === 0 ? undefined : rowsOf(all));
+const unlessEmpty = <T, R>(items: readonly T[] = [], rowsOf: (all: readonly T[]) => R) => (items.length === 0 ? undefined : rowsOf(items));
 const time = (date: Date | null | undefined) => date?.getTime() ?? null;
 
-/** What a session change writes; what most of them write has a statement of its own, which is a quarter cheaper. */
-export const NOTHING = 0;
+/** Kinds of writes of a session change. The most frequent one has a statement of its own, which is a quarter cheaper. */
+export const NO_WRITE = 0;
 const MOVE = 1;
 const ANYTHING = 2;
 
@@ -49,25 +51,25 @@ const OF_A_MOVE: ReadonlySet<string> = new Set<keyof SessionChange>([
   ...(['to', 'answers', 'outcome', 'delivery', 'erasesRequest'] as const),
 ]);
 
-/** Whether only the status changes, with what is recorded of a response, and nothing else is expected. */
+/** Returns true if only the status changes, with the data of a response, and nothing else is expected. */
 function isMove(change: SessionChange): boolean {
-  return change.to !== undefined && Object.keys(change).every((member) => OF_A_MOVE.has(member));
+  return change.to !== undefined && Object.keys(change).every((property) => OF_A_MOVE.has(property));
 }
 
-/** Places of the fields of `session_change` and `deferred_change` whose length depends on the request. */
+/** Indexes of the fields of `session_change` and `deferred_change` whose length depends on the request. */
 export const CHANGED_OUTCOME = 12;
 export const CHANGED_CREDENTIALS = 3;
 
-/** `session_change`: what is expected comes first, what becomes of it second. */
+/** `session_change`: the expectations come first, then the new values. */
 function sessionChange(cipher: Cipher, tenantId: TenantId, change: SessionChange): Fields {
   const { id, outcome, sets, bars, to } = change;
-  const until = change.endsAt ?? change.lastsUntil;
+  const expiresAt = change.endsAt ?? change.lastsUntil;
   const touches = to !== undefined || outcome !== undefined || sets !== undefined;
   const counts = change.counts === true;
-  const writes = touches || bars !== undefined || change.answers === true || counts || until !== undefined;
+  const writes = touches || bars !== undefined || change.answers === true || counts || expiresAt !== undefined;
   return [
     id,
-    writes ? (isMove(change) ? MOVE : ANYTHING) : NOTHING,
+    writes ? (isMove(change) ? MOVE : ANYTHING) : NO_WRITE,
     change.running ?? null,
     change.anytime ?? null,
     change.version ?? null,
@@ -86,7 +88,7 @@ function sessionChange(cipher: Cipher, tenantId: TenantId, change: SessionChange
     sets?.last.to ?? null,
     bars?.barred === true ? bars.mask : 0,
     bars?.barred === false ? bars.mask : 0,
-    time(until),
+    time(expiresAt),
     touches,
     to !== undefined || outcome !== undefined ? 1 : 0,
   ];
@@ -114,19 +116,19 @@ function grantChange(change: GrantChange): Fields {
 function deferredChange(cipher: Cipher, tenantId: TenantId, change: DeferredChange): Fields {
   const { id, act } = change;
   const { from, to } = DEFERRED_MOVES[act];
-  const place = { cipher, tenantId, id };
+  const location = { cipher, tenantId, id };
   return [
     id,
     from,
     to,
-    act === 'complete' ? DEFERRED.field('credentials', change.credentials, place) : null,
+    act === 'complete' ? DEFERRED.field('credentials', change.credentials, location) : null,
     act === 'complete' ? change.batchId : null,
-    'errorMessage' in change ? DEFERRED.field('errorMessage', change.errorMessage, place) : null,
+    'errorMessage' in change ? DEFERRED.field('errorMessage', change.errorMessage, location) : null,
   ];
 }
 
-/** The last word about each entry counts. */
+/** The last change of each entry wins. */
 function statusChanges(changes: readonly StatusChange[]) {
-  const last = new Map(changes.map((change) => [`${change.listId} ${change.index}`, change]));
-  return Array.from(last.values(), ({ listId, index, status }) => [listId, index, status] as const);
+  const lastChanges = new Map(changes.map((change) => [`${change.listId} ${change.index}`, change]));
+  return Array.from(lastChanges.values(), ({ listId, index, status }) => [listId, index, status] as const);
 }

@@ -1,13 +1,13 @@
 /**
- * Documents travel as JSON; a `Date` becomes an object with this one member. Claims may have any name: what begins with
- * the control character in theirs gets another one, which reading takes away.
+ * Documents are stored as JSON; a `Date` becomes an object with one reserved property. Claims may have any name: a name that begins with
+ * the control character is escaped when it is written.
  */
 const MARK = '\u0001';
 const DATE = `${MARK}date`;
-/** As it stands in JSON. */
+/** The marker as JSON writes it. */
 const WRITTEN_MARK = '\\u0001';
 
-/** @throws Error for a time that is none: it could not be read again. */
+/** @throws Error for an invalid date, which could not be read again. */
 export function encodeDocument(document: unknown): string {
   let isMarked = false;
   const text = JSON.stringify(document, function (this: object, key: string, value: unknown) {
@@ -25,22 +25,22 @@ export function decodeDocument<T>(text: string): T {
   return revived(JSON.parse(text), isMarked) as T;
 }
 
-/** In place, in a tenth of the time that a reviver of `JSON.parse` takes. */
+/** Revives in place, in a tenth of the time that a reviver of `JSON.parse` takes. */
 function revived(value: unknown, isMarked: boolean): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  const members = value as Record<string, unknown>;
-  const milliseconds = members[DATE];
-  // Null stands where the end of a certificate was no time. Nothing is valid until then, so it has ended.
+  const properties = value as Record<string, unknown>;
+  const milliseconds = properties[DATE];
+  // Null was written for the end of a certificate that was no valid date. Nothing is valid until then, so it has ended.
   if (milliseconds === null) return new Date(0);
   if (typeof milliseconds === 'number') return new Date(milliseconds);
-  for (const name in members) {
-    const member = members[name];
-    if (typeof member === 'object' && member !== null) members[name] = revived(member, isMarked);
+  for (const name in properties) {
+    const property = properties[name];
+    if (typeof property === 'object' && property !== null) properties[name] = revived(property, isMarked);
   }
   return isMarked ? renamed(value, `${MARK}${MARK}`, (name) => name.slice(MARK.length)) : value;
 }
 
-/** The one object whose member of that name is not a claim. */
+/** The only object whose property of that name is not a claim. */
 class StoredDate {
   readonly [DATE]: number;
   constructor(milliseconds: number) {
@@ -55,11 +55,11 @@ function withDate(holder: object, key: string, value: unknown): unknown {
   return new StoredDate(original.getTime());
 }
 
-/** @returns `value`, with other names for its members that begin so. */
+/** @returns `value` with its properties of this prefix renamed. */
 function renamed(value: unknown, beginning: string, rename: (name: string) => string): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   if (value instanceof StoredDate || value instanceof Date) return value;
   const entries = Object.entries(value);
   if (!entries.some(([name]) => name.startsWith(beginning))) return value;
-  return Object.fromEntries(entries.map(([name, member]) => [name.startsWith(beginning) ? rename(name) : name, member]));
+  return Object.fromEntries(entries.map(([name, property]) => [name.startsWith(beginning) ? rename(name) : name, property]));
 }

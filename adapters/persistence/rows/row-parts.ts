@@ -4,14 +4,14 @@ import { defineEntity, p } from '@mikro-orm/core';
 export const time = () => p.bigint('number');
 
 /**
- * On by default for every row of a tenant. MikroORM throws when `tenantId` was not set on the entity manager,
- * so a query that forgets its tenant does not run.
+ * Filters the rows of every tenant by default. MikroORM throws if `tenantId` was not set on the entity manager, so a query that forgets its
+ * tenant does not run.
  */
 export const tenantFilter = {
   tenant: { name: 'tenant', cond: (args: { tenantId: string }) => ({ tenantId: args.tenantId }), default: true },
 };
 
-/** An index of a table, by the properties that it covers in this order. */
+/** Index of a table over these properties, in this order. */
 type Index<Property extends string> = {
   readonly name: string;
   readonly properties: Property[];
@@ -23,10 +23,10 @@ const indexOf =
   <const Property extends string>(name: string, ...properties: Property[]): Index<Property> => ({ name, properties, kind });
 export const index = indexOf('index');
 export const unique = indexOf('unique');
-/** A block range index: small, for values that grow with the rows. SQLite has a tree in its place. */
+/** Block range index: small, for values that grow with the rows. SQLite has a B-tree in its place. */
 export const blockRange = indexOf('brin');
 
-/** A table whose rows belong to tenants: the primary key starts with `tenantId`, and `tenantFilter` holds. */
+/** Table whose rows belong to tenants: the primary key starts with `tenantId`, and `tenantFilter` applies. */
 export function tenantTable<
   const Name extends string,
   const Table extends string,

@@ -1,21 +1,21 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { AskedSession, SessionStanding, TenantState } from '../../../application/ports/store.ts';
-import { type AskedAuthorization, askedBy, withoutRequest } from '../../../domain/oauth/asked-authorization.ts';
+import type { SessionState, SessionWithAuthorization, TenantState } from '../../../application/ports/store.ts';
+import { type AuthorizationSummary, authorizationSummary, withoutRequestData } from '../../../domain/oauth/authorization-summary.ts';
 import type { Grant, NewGrant } from '../../../domain/oauth/grant.ts';
-import type { KeptAnswer } from '../../../domain/sessions/kept-answer.ts';
+import type { IdempotentResponse } from '../../../domain/sessions/idempotent-response.ts';
 import type { Session, SessionRequest } from '../../../domain/sessions/session.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusList } from '../../../domain/status-lists/status-list.ts';
 import type { StoredRevisions } from '../../../domain/tenants/revisions.ts';
 import type { TenantStatus } from '../../../domain/tenants/tenant.ts';
-import type { DatedRelease } from '../../../domain/trust-lists/freshness.ts';
+import type { DatedListVersion } from '../../../domain/trust-lists/freshness.ts';
 import type { Field, Row } from '../statement.ts';
-import { flag, json, named, number, optional, sealed, sealedBytes, table, text, time } from './columns.ts';
+import { flag, json, namedColumn, number, optional, sealed, sealedBytes, table, text, time } from './columns.ts';
 
-type OwnSession = Omit<Session, 'tenantId'>;
+type StoredSession = Omit<Session, 'tenantId'>;
 
-export const SESSIONS = table<OwnSession, keyof OwnSession>(
+export const SESSIONS = table<StoredSession, keyof StoredSession>(
   'sessions',
   {
     id: text(),
@@ -36,7 +36,7 @@ export const SESSIONS = table<OwnSession, keyof OwnSession>(
   {},
 );
 
-/** What is hidden is an issuance of a kind of its own, which no list asks for. */
+/** Kind of a hidden issuance session, which no list selects. */
 export const HIDDEN = 'renewal';
 
 export function readSession(cipher: Cipher, row: Row): Session {
@@ -44,13 +44,13 @@ export function readSession(cipher: Cipher, row: Row): Session {
   return row['kind'] === HIDDEN ? { ...session, kind: 'issuance', isHidden: true } : session;
 }
 
-/** @param row without the request, which is known. @returns undefined where it has none any more. */
-export function readSeen(cipher: Cipher, row: Row, request: SessionRequest): AskedSession | undefined {
+/** @param row without the request, which is known. @returns undefined if the session has no request any more. */
+export function readSeen(cipher: Cipher, row: Row, request: SessionRequest): SessionWithAuthorization | undefined {
   if (!row['has_request']) return undefined;
-  return { session: { ...readSession(cipher, row), request }, asked: askedIn(cipher, row) };
+  return { session: { ...readSession(cipher, row), request }, authorization: askedIn(cipher, row) };
 }
 
-export function readStanding(row: Row): SessionStanding {
+export function readStanding(row: Row): SessionState {
   return {
     status: row['status'] as Session['status'],
     version: Number(row['version']),
@@ -69,10 +69,10 @@ export const GRANTS = table<Grant, keyof NewGrant>(
     publicId: text(),
     codeHash: text(),
     txCodeHash: optional(text()),
-    credentialConfigurationIds: named('configuration_ids', json()),
+    credentialConfigurationIds: namedColumn('configuration_ids', json()),
     expiresAt: time,
     server: text(),
-    authorization: named('document', optional(sealed(json()))),
+    authorization: namedColumn('document', optional(sealed(json()))),
   },
   {
     attempts: number,
@@ -83,35 +83,39 @@ export const GRANTS = table<Grant, keyof NewGrant>(
   },
 );
 
-/** @param row of a session, with the columns of one of its grants; nothing is left to show of one that was anonymised. */
-export function readAsked(cipher: Cipher, row: Row): AskedAuthorization | undefined {
+/** @param row session with the columns of one of its grants; an anonymized session has nothing to show. */
+export function readAsked(cipher: Cipher, row: Row): AuthorizationSummary | undefined {
   return row['request'] === null ? undefined : askedIn(cipher, row);
 }
 
-function askedIn(cipher: Cipher, row: Row): AskedAuthorization | undefined {
+function askedIn(cipher: Cipher, row: Row): AuthorizationSummary | undefined {
   const { grant_id: id } = row;
   if (typeof id !== 'string') return undefined;
-  const place = { cipher, tenantId: row['tenant_id'] as string, id };
-  return askedBy({
-    authorization: GRANTS.readField('authorization', row['grant_document'], place),
-    consumedAt: GRANTS.readField('consumedAt', row['grant_consumed_at'], place),
-    holder: GRANTS.readField('holder', row['grant_holder'], place),
+  const location = { cipher, tenantId: row['tenant_id'] as string, id };
+  return authorizationSummary({
+    authorization: GRANTS.readField('authorization', row['grant_document'], location),
+    consumedAt: GRANTS.readField('consumedAt', row['grant_consumed_at'], location),
+    holder: GRANTS.readField('holder', row['grant_holder'], location),
   });
 }
 
-/** The sealed authorization of a grant without what its session alone was about; undefined where there is nothing to take. */
+/** Sealed authorization of a grant without the data of its session; undefined if there is nothing to remove. */
 export function withoutRequestOf(cipher: Cipher, row: Row): Field | undefined {
-  const place = { cipher, tenantId: row['tenant_id'] as string, id: row['id'] as string };
-  const authorization = GRANTS.readField('authorization', row['document'], place);
+  const location = { cipher, tenantId: row['tenant_id'] as string, id: row['id'] as string };
+  const authorization = GRANTS.readField('authorization', row['document'], location);
   const { queries, code, authorizedAtMs } = authorization ?? {};
   if (authorization === null || (queries ?? code ?? authorizedAtMs) === undefined) return undefined;
-  return GRANTS.field('authorization', withoutRequest(authorization), place);
+  return GRANTS.field('authorization', withoutRequestData(authorization), location);
 }
 
-export const KEPT_ANSWERS = table<KeptAnswer, keyof KeptAnswer>('kept_answers', { id: text(), said: sealed(json()), expiresAt: time }, {});
+export const STORED_RESPONSES = table<IdempotentResponse, keyof IdempotentResponse>(
+  'kept_answers',
+  { id: text(), said: sealed(json()), expiresAt: time },
+  {},
+);
 
-/** How one that is over makes room; the time follows. */
-export const KEPT_AGAIN = `on conflict (tenant_id, id) do update set said = excluded.said, expires_at = excluded.expires_at
+/** Replaces an expired response; the time follows. */
+export const REPLACE_EXPIRED_RESPONSE = `on conflict (tenant_id, id) do update set said = excluded.said, expires_at = excluded.expires_at
   where kept_answers.expires_at`;
 
 export const ISSUED_BATCHES = table<IssuedBatch, keyof IssuedBatch>(
@@ -128,9 +132,9 @@ export const ISSUED_BATCHES = table<IssuedBatch, keyof IssuedBatch>(
   {},
 );
 
-type OwnStatusList = Omit<StatusList, 'token' | 'tokenExpiresAt'>;
+type StoredStatusList = Omit<StatusList, 'token' | 'tokenExpiresAt'>;
 
-export const STATUS_LISTS = table<OwnStatusList, keyof OwnStatusList>(
+export const STATUS_LISTS = table<StoredStatusList, keyof StoredStatusList>(
   'status_lists',
   {
     id: text(),
@@ -183,29 +187,29 @@ export function readTenantState(row: Row): TenantState {
   };
 }
 
-/** Text in SQLite, read already by the driver for PostgreSQL. */
+/** SQLite returns text; the driver for PostgreSQL has parsed it already. */
 export function readRevisions(value: unknown): StoredRevisions {
   return (typeof value === 'string' ? JSON.parse(value) : value) as StoredRevisions;
 }
 
-/** Rows with the tenant's state each; one without a batch when nothing was issued. */
+/** @param rows each with the tenant's state; one row without a batch if nothing was issued. */
 export function readIssued(cipher: Cipher, rows: readonly Row[]) {
-  const [first] = rows;
-  if (first === undefined) return undefined;
-  const ids = first['configuration_ids'] as string | null;
+  const [firstRow] = rows;
+  if (firstRow === undefined) return undefined;
+  const ids = firstRow['configuration_ids'] as string | null;
   return {
-    tenant: readTenantState(first),
+    tenant: readTenantState(firstRow),
     configurationIds: ids === null ? undefined : (JSON.parse(ids) as string[]),
     batches: rows.filter((row) => row['id'] !== null).map((row) => ISSUED_BATCHES.read(cipher, row)),
   };
 }
 
-/** What `FIND_TRUST_LIST` selects. */
+/** Reads a row of `FIND_TRUST_LIST`. */
 export function readPublication(row: Row): { readonly jwt: string; readonly nextUpdate: Date } {
   return { jwt: row['jwt'] as string, nextUpdate: new Date(Number(row['next_update'])) };
 }
 
-export function readRelease(row: Row | undefined): DatedRelease | undefined {
+export function readRelease(row: Row | undefined): DatedListVersion | undefined {
   if (row === undefined) return undefined;
   return {
     sequenceNumber: Number(row['sequence_number']),

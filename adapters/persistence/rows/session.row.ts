@@ -1,9 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { blockRange, index, tenantTable, time, unique } from './row-parts.ts';
 
-// The status is in no index, so that its changes rewrite none (heap-only updates in PostgreSQL). A tree by expiry costs an insert
-// a few microseconds. A block range index costs less, but once the clean-up has made room in the middle, new rows are on
-// all pages, and each run of the job would read the table.
+// The status is in no index, so that its changes rewrite none (heap-only updates in PostgreSQL). A B-tree by expiry costs an insert a few
+// microseconds. A block range index costs less, but once the clean-up has freed space in the middle, new rows are on all pages, and each
+// run of the job would read the table.
 export const SessionRow = tenantTable(
   'SessionRow',
   'sessions',
@@ -29,15 +29,15 @@ export const SessionRow = tenantTable(
     /** Sealed. */
     outcome: p.text().nullable(),
     issuedMask: p.integer(),
-    /** Bit i stands for the i-th configuration: its credentials were revoked, so no more of them are issued. */
+    /** Bit i: the credentials of the i-th configuration were revoked, so no more of them are issued. */
     revokedMask: p.integer(),
-    /** How often something was issued; bounded. */
+    /** Number of issuances; bounded. */
     issuedCount: p.integer(),
     claimedAt: time().nullable(),
   },
 );
 
-// Grants live for weeks beside their sessions, and go with them one by one.
+// Grants live for weeks beside their sessions, and are removed with them one by one.
 export const GrantRow = tenantTable(
   'GrantRow',
   'grants',
@@ -58,11 +58,11 @@ export const GrantRow = tenantTable(
     attempts: p.integer(),
     consumedAt: time().nullable(),
     server: p.string().default('built-in'),
-    /** What an authorization code was handed out for. Sealed; null for a pre-authorized code. */
+    /** Sealed: the authorization of an authorization code; null for a pre-authorized code. */
     document: p.text().nullable(),
-    /** JSON: who redeemed it. */
+    /** JSON: the holder that redeemed it. */
     holder: p.text().nullable(),
-    /** Refresh tokens used. */
+    /** Number of refresh tokens used. */
     generation: p.integer().default(0),
     revokedAt: time().nullable(),
     /**
@@ -73,15 +73,15 @@ export const GrantRow = tenantTable(
   },
 );
 
-/** What a client was answered that may ask again, by the hash of its name, the address and its `Idempotency-Key`. */
+/** Stored responses for clients that retry, by the hash of the client, the address and the `Idempotency-Key`. */
 export const KeptAnswerRow = tenantTable('KeptAnswerRow', 'kept_answers', [blockRange('kept_answers_by_expiry', 'expiresAt')], {
   id: p.string().primary(),
-  /** Sealed: the answer, and the hash of what it answered. */
+  /** Sealed: the response, and the hash of its request. */
   said: p.text(),
   expiresAt: time(),
 });
 
-/** Deliveries that are under way: when somebody else makes them, unless it is said before what came of them. */
+/** Running deliveries: another process retries them at `dueAt`, unless their outcome was recorded before. */
 export const PendingDeliveryRow = tenantTable('PendingDeliveryRow', 'pending_deliveries', [index('pending_deliveries_due', 'dueAt')], {
   sessionId: p.string().primary(),
   id: p.string().primary(),
@@ -95,12 +95,12 @@ export const OpenSessionBytesRow = tenantTable(
   [index('open_session_bytes_by_expiry', 'expiresAt')],
   {
     expiresAt: p.bigint('number').primary().autoincrement(false),
-    /** Below zero for a moment where a session ended before the process that created it recorded its bytes. */
+    /** Negative for a moment if a session ended before the process that created it recorded its bytes. */
     bytes: p.bigint('number'),
   },
 );
 
-/** What may be used once (DPoP `jti`, `c_nonce`), remembered until it would have expired anyway. */
+/** Single-use values (DPoP `jti`, `c_nonce`), stored until they would have expired anyway. */
 export const UsedValueRow = tenantTable('UsedValueRow', 'used_values', [blockRange('used_values_by_expiry', 'expiresAt')], {
   kind: p.string().primary(),
   hash: p.string().primary(),
@@ -108,10 +108,9 @@ export const UsedValueRow = tenantTable('UsedValueRow', 'used_values', [blockRan
 });
 
 /**
- * The event log: one row per change of a session's status. `position` is given by the database when a row is written: the
- * id of the transaction in PostgreSQL, a number that never comes again in SQLite, where it is the row's own id.
- * One more entry at the end of a tree costs a commit 2 µs. A block range index costs less, but once the clean-up has
- * made room in the middle, new rows stand everywhere and every look would walk the table.
+ * Event log: one row per change of a session's status. The database assigns `position` when a row is written: the id of the transaction in
+ * PostgreSQL, the autoincremented id of the row in SQLite. An insert at the end of a B-tree costs a commit 2 µs. A block range index costs
+ * less, but once the clean-up has freed space in the middle, new rows are everywhere, and every read would scan the table.
  */
 export const SessionEventRow = tenantTable('SessionEventRow', 'session_events', [index('session_events_by_position', 'position')], {
   sessionId: p.string().primary(),
@@ -121,7 +120,7 @@ export const SessionEventRow = tenantTable('SessionEventRow', 'session_events', 
   position: p.bigint('number'),
 });
 
-/** Up to where an event log was handed on to other systems. */
+/** Position up to which an event log was published to other systems. */
 export const EventCursorRow = defineEntity({
   name: 'EventCursorRow',
   tableName: 'event_cursors',
@@ -134,7 +133,7 @@ export const EventCursorRow = defineEntity({
   },
 });
 
-/** One row per batch of credentials, its status indices as a run of the list's counter. */
+/** Batch of credentials; its status indices are a run of the list's counter. */
 export const IssuedBatchRow = tenantTable('IssuedBatchRow', 'issued_batches', [], {
   sessionId: p.string().primary(),
   id: p.string().primary(),

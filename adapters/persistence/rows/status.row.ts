@@ -21,7 +21,7 @@ export const StatusListRow = tenantTable('StatusListRow', 'status_lists', [], {
   tokenExpiresAt: time().nullable(),
 });
 
-/** Only entries that are not valid, or once were not; `changedVersion` lets a reader ask for what is new. */
+/** Entries that are or were not valid; `changedVersion` lets a reader select new ones. */
 export const StatusEntryRow = tenantTable(
   'StatusEntryRow',
   'status_entries',
@@ -29,16 +29,16 @@ export const StatusEntryRow = tenantTable(
   { listId: p.string().primary(), idx: p.integer().primary(), status: p.integer(), changedVersion: p.integer() },
 );
 
-/** Every key that ever sealed something in this database, by the name that `Cipher` gives it. */
+/** Every key that ever sealed something in this database, by the id that `Cipher` gives it. */
 export const SealingKeyRow = defineEntity({
   name: 'SealingKeyRow',
   tableName: 'sealing_keys',
   properties: {
     id: p.string().primary(),
     firstUsedAt: time(),
-    /** Since then nothing is sealed under it any more, and it need not be listed. */
+    /** Time since when nothing is sealed under the key any more, so that it need not be configured. */
     resealedAt: p.bigint('number').nullable(),
-    /** Under which it chained the audit log, sealed under a later one: what it wrote stays verifiable. */
+    /** Key with which it chained the audit log, sealed under a later one: its entries stay verifiable. */
     auditKey: p.text().nullable(),
   },
 });

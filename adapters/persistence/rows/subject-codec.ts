@@ -4,7 +4,7 @@ import { sealedBytes, table, text } from './columns.ts';
 
 type SubjectKey = { readonly id: string; readonly secret: Buffer };
 
-/** The id of a tenant's one key. */
+/** Id of the only key of a tenant. */
 export const FINGERPRINTS = 'fingerprints';
 
 export const SUBJECT_KEYS = table<SubjectKey, keyof SubjectKey>('subject_keys', { id: text(), secret: sealedBytes }, {});
@@ -12,7 +12,7 @@ export const SUBJECT_KEYS = table<SubjectKey, keyof SubjectKey>('subject_keys', 
 /** Columns of `issued_subjects` besides the tenant. */
 export const IDENTIFIED = ['fingerprint', 'session_id', 'batch_id', 'credential_configuration_id', 'expires_at', 'grant_id'];
 
-/** Milliseconds that an authorization code lives, so a grant was authorized at most so long before it was redeemed. */
+/** Lifetime of an authorization code: a grant was authorized at most this long before it was redeemed. */
 const CODE_LIFETIME_MS = CODE_LIFETIME_SECONDS * 1_000;
 
 /**
@@ -23,7 +23,7 @@ export const REVOKED_SINCE_GRANT = `case
     then g.revocations_before is null and r.revoked_at >= coalesce(g.consumed_at, 0) - ${CODE_LIFETIME_MS}
   else r.number > coalesce(g.revocations_before, 0) end`;
 
-/** Values of these columns, and after them the time of authorization; undefined for a change without `identifies`. */
+/** Values of the columns `IDENTIFIED`, and the time of authorization; undefined for a change without `identifies`. */
 export function identifiedBy({ identifies }: Change) {
   if (identifies === undefined) return undefined;
   const { fingerprint, batch, endsAt, grantId, authorizedAt } = identifies;

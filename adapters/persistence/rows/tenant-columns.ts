@@ -14,10 +14,9 @@ export const CLIENT_COLUMNS =
   'client_id, tenant_id, roles, description, allowed_presentation_configs, allowed_issuance_configs, secret_hash, ' +
   'secret_revision, former_secret_until, pick_up, mac, version, created_at, updated_at';
 
-/** Text in SQLite, read already by the driver for PostgreSQL. */
+/** SQLite returns text; the driver for PostgreSQL has parsed it already. */
 const json = (value: unknown): unknown => (typeof value === 'string' ? JSON.parse(value) : value);
 
-/** What `TENANT_COLUMNS` select. */
 export function tenantOf(row: Row): Tenant {
   return readTenant({
     ...row,
@@ -30,7 +29,6 @@ export function tenantOf(row: Row): Tenant {
   } as unknown as TenantRow);
 }
 
-/** What `CLIENT_COLUMNS` select. */
 export function clientOf(row: Row): Client {
   return readClient({
     ...row,
@@ -48,7 +46,6 @@ export function clientOf(row: Row): Client {
   } as unknown as ClientRow);
 }
 
-/** A row of `recorded_keys`. */
 export function recordedKeyOf(row: Row): RecordedKey {
   const compromisedAt = row['compromised_at'];
   return {
@@ -60,11 +57,11 @@ export function recordedKeyOf(row: Row): RecordedKey {
 
 export function tenantColumns(tenant: Tenant) {
   const { organization, organizationIdentifier, country, contact, address, ...columns } = tenant;
-  const said = { organization, organizationIdentifier, country, contact, address };
+  const details = { organization, organizationIdentifier, country, contact, address };
   return {
     ...columns,
     endsAt: tenant.endsAt?.getTime() ?? null,
-    organization: Object.values(said).every((value) => value === null) ? null : said,
+    organization: Object.values(details).every((value) => value === null) ? null : details,
     createdAt: tenant.createdAt.getTime(),
     updatedAt: tenant.updatedAt.getTime(),
   };

@@ -1,22 +1,20 @@
 import { p } from '@mikro-orm/core';
 import { index, tenantTable, time, unique } from './row-parts.ts';
 
-/** A trust list that the tenant publishes. */
 export const TrustListRow = tenantTable('TrustListRow', 'trust_lists', [index('trust_lists_by_end', 'nextUpdate')], {
   id: p.string().primary(),
-  /** Sealed: what was configured, and the list made of it. */
+  /** Sealed: the configuration, and the list built from it. */
   body: p.text(),
   /** Grows with every write and every signature. */
   sequenceNumber: p.integer(),
   /** The list as it is published, compact. */
   jwt: p.text(),
-  /** When the published list ends. */
+  /** Expiry of the published list. */
   nextUpdate: time(),
   createdAt: time(),
   updatedAt: time(),
 });
 
-/** What a trust list was before it changed. */
 export const TrustListVersionRow = tenantTable(
   'TrustListVersionRow',
   'trust_list_versions',
@@ -31,7 +29,7 @@ export const TrustListVersionRow = tenantTable(
   },
 );
 
-/** The newest release that a tenant has seen of somebody else's list, so that nobody brings an older one back. */
+/** Newest version of an external list that a tenant has seen, so that an older one cannot be replayed. */
 export const SeenReleaseRow = tenantTable('SeenReleaseRow', 'seen_releases', [], {
   /** SHA-256 of signers and address, base64url. */
   id: p.string().primary(),
@@ -40,7 +38,7 @@ export const SeenReleaseRow = tenantTable('SeenReleaseRow', 'seen_releases', [],
   seenAt: time(),
 });
 
-/** Somebody else's list as it was good the last time, so that a restart forgets neither it nor what is held against a later one. */
+/** Last valid copy of an external list, so that a restart loses neither it nor the problem of a later version. */
 export const KeptTrustListRow = tenantTable('KeptTrustListRow', 'kept_trust_lists', [index('kept_trust_lists_by_look', 'seenAt')], {
   /** SHA-256 of signers and address, base64url. */
   id: p.string().primary(),
@@ -51,16 +49,16 @@ export const KeptTrustListRow = tenantTable('KeptTrustListRow', 'kept_trust_list
   /** Sealed: the good copy. */
   copy: p.text().nullable(),
   documentHash: p.string().nullable(),
-  /** Until when the copy may be used. */
+  /** Expiry of the copy. */
   endsAt: time().nullable(),
   checkedAt: time().nullable(),
   seenAt: time(),
-  /** Since then something is held against what came later. */
+  /** Time since when a later version has a problem. */
   heldSince: time().nullable(),
-  /** Sealed: what that is. */
+  /** Sealed: that problem. */
   finding: p.text().nullable(),
-  /** Hash of it: a person hears of each once. */
+  /** Hash of the problem: each is reported once. */
   findingKey: p.string().nullable(),
-  /** Of the finding that other systems were told of. */
+  /** Hash of the problem that was reported to other systems. */
   toldKey: p.string().nullable(),
 });

@@ -7,9 +7,13 @@ import type { Field, Row } from '../statement.ts';
 import { DEFERRED } from './authorization-codec.ts';
 import { json, sealed, table, text } from './columns.ts';
 
-type StoredPlace = { readonly id: string; readonly place: Pick<WalletStatus, 'uri' | 'anchor' | 'provider'> };
+type StoredListLocation = { readonly id: string; readonly place: Pick<WalletStatus, 'uri' | 'anchor' | 'provider'> };
 
-export const FOLLOWED_LISTS = table<StoredPlace, keyof StoredPlace>('followed_lists', { id: text(), place: sealed(json()) }, {});
+export const FOLLOWED_LISTS = table<StoredListLocation, keyof StoredListLocation>(
+  'followed_lists',
+  { id: text(), place: sealed(json()) },
+  {},
+);
 
 export function readFollowedList(cipher: Cipher, row: Row): FollowedList {
   const { id, place } = FOLLOWED_LISTS.read(cipher, row);
@@ -26,11 +30,11 @@ export function readFollowedList(cipher: Cipher, row: Row): FollowedList {
   };
 }
 
-/** What `follow_wallets_1` takes besides tenant and time, as fields in its order; undefined where a change follows nothing. */
+/** Parameters of `follow_wallets_1` besides tenant and time, in its order; undefined for a change that follows nothing. */
 export type Following = {
   readonly transaction: readonly [id: string | null, held: Field];
   readonly batch: readonly [session: string | null, id: string | null, endsAt: number | null];
-  /** Each once. */
+  /** Each list once. */
   readonly lists: readonly (readonly [id: string, place: Field])[];
   readonly statuses: readonly (readonly [listId: string, idx: number])[];
 };
@@ -42,17 +46,17 @@ export function followingOf(
 ): Following | undefined {
   if (follows === undefined && holds === undefined) return undefined;
   const { statuses = [] } = follows ?? {};
-  const places = new Map(statuses.map(({ listId, uri, anchor, provider }) => [listId, { uri, anchor, ...defined({ provider }) }]));
+  const locations = new Map(statuses.map(({ listId, uri, anchor, provider }) => [listId, { uri, anchor, ...defined({ provider }) }]));
   return {
     transaction: [holds?.transactionId ?? null, heldBy(cipher, tenantId, holds)],
     batch: [follows?.sessionId ?? null, follows?.batchId ?? null, follows?.endsAt?.getTime() ?? null],
-    lists: Array.from(places, ([id, place]) => [id, FOLLOWED_LISTS.field('place', place, { cipher, tenantId, id })]),
+    lists: Array.from(locations, ([id, place]) => [id, FOLLOWED_LISTS.field('place', place, { cipher, tenantId, id })]),
     statuses: statuses.map(({ listId, idx }) => [listId, idx]),
   };
 }
 
 function heldBy(cipher: Cipher, tenantId: TenantId, holds: Change['holds']): Field {
   if (holds === undefined || holds.statuses.length === 0) return null;
-  const place = { cipher, tenantId, id: holds.transactionId };
-  return DEFERRED.field('walletStatuses', holds.statuses, place);
+  const location = { cipher, tenantId, id: holds.transactionId };
+  return DEFERRED.field('walletStatuses', holds.statuses, location);
 }

@@ -1,13 +1,13 @@
 import type { AuditChange, TenantActor } from '../../../domain/audit/audit-entry.ts';
-import { extend } from '../../../domain/audit/chain.ts';
+import { extendChain } from '../../../domain/audit/chain.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { readHead } from '../rows/audit-head.ts';
-import { named } from '../statement.ts';
+import { namedStatement } from '../statement.ts';
 import { insert, type SqliteRun } from './sql.ts';
 
-const READ_HEAD = named('read_audit_head', 'select sequence, hash, seal from audit_heads where tenant_id = $1');
-const LAST_ENTRY = named('last_audit_entry', 'select coalesce(max(sequence), 0) as last from audit_entries where tenant_id = $1');
+const READ_HEAD = namedStatement('read_audit_head', 'select sequence, hash, seal from audit_heads where tenant_id = $1');
+const LAST_ENTRY = namedStatement('last_audit_entry', 'select coalesce(max(sequence), 0) as last from audit_entries where tenant_id = $1');
 const ENTRY = ['sequence', 'at', 'actor', 'action', 'kind', 'target', 'detail', 'hash'];
 const INSERT_ENTRY = insert('audit_entries', ENTRY);
 const PUT_HEAD = insert(
@@ -22,13 +22,13 @@ export type SqliteChain = { record(run: SqliteRun, by: TenantActor, change: Audi
 export function sqliteChain(macs: Macs, tenantId: TenantId): SqliteChain {
   return {
     record(run, by, change) {
-      const [stored] = run.all(READ_HEAD, tenantId);
-      const head = stored && readHead(stored);
+      const [headRow] = run.all(READ_HEAD, tenantId);
+      const head = headRow && readHead(headRow);
       const lastSequence = Number(run.all(LAST_ENTRY, tenantId)[0]?.['last']);
       const additions = [{ by, at: new Date(), change }];
-      const extension = extend(macs, tenantId, { head, lastSequence }, additions);
-      for (const { sequence, at, actor, action, kind, target, detail, hash } of extension.entries) {
-        run.change(INSERT_ENTRY, tenantId, sequence, at.getTime(), actor, action, kind, target, detail, hash);
+      const extension = extendChain(macs, tenantId, { head, lastSequence }, additions);
+      for (const { sequence, at: recordedAt, actor, action, kind, target, detail, hash } of extension.entries) {
+        run.change(INSERT_ENTRY, tenantId, sequence, recordedAt.getTime(), actor, action, kind, target, detail, hash);
       }
       const { sequence, hash, seal } = extension.head;
       run.change(PUT_HEAD, tenantId, sequence, hash, seal);

@@ -1,48 +1,46 @@
-import { StoreUnavailable } from '../../../application/ports/store.ts';
-import { unavailableFor } from '../database-faults.ts';
+import { StoreUnavailableError } from '../../../application/ports/store.ts';
+import { toStoreError } from '../database-faults.ts';
 
-/** Members of one group at most, since the thread does nothing else meanwhile. */
+/** Limit of changes per group, because a group blocks the thread. */
 const MAX_MEMBERS = 64;
-/** Characters that the members of one group bind; the one that exceeds it is its last. */
+/** Characters that the changes of one group bind; the change that exceeds it is its last. */
 const MAX_BOUND = 1024 * 1024;
-/** Members that wait. */
 const MAX_WAITING = 10_000;
-/** Single statements that may pass a group that waits: those who only wait for each other would never let the loop turn. */
+/** Single statements that may pass a waiting group: statements that only wait for each other would never let the loop turn. */
 const MAX_PASSING = 100;
 
 /** Statements of one connection around the members of a group. */
 export type GroupSteps = {
   begin(): void;
   commit(): void;
-  /** Undoes the group. */
   rollback(): void;
-  /** Whether the transaction is still there: SQLite ends it by itself when it cannot write. */
+  /** Returns true if the transaction is still open: SQLite ends it by itself if it cannot write. */
   isOpen(): boolean;
-  /** Around a member that has neighbours. */
+  /** Savepoint around a change that shares its group. */
   mark(): void;
   keep(): void;
   undo(): void;
-  /** How many characters were bound since the connection was opened. */
+  /** Number of characters that were bound since the connection was opened. */
   bound(): number;
 };
 
-/** Lets a group in as soon as nobody else is in a transaction. */
+/** Admits a group as soon as no other transaction is open. */
 type Gate = { pass<T>(step: () => T): Promise<T>; assertNotNested(): void };
 
 type Member = { readonly work: () => unknown; readonly done: (value: unknown) => void; readonly fail: (error: unknown) => void };
 
-/** What became of a member; it is told once the group is on the disk. */
+/** Settles the promise of a change, once the group is on the disk. */
 type Outcome = () => void;
 
 /**
- * Writes what comes in the same turn of the event loop in one transaction, since waiting for the disk is most of what one costs, and it
- * holds up the thread. A member that fails is undone by itself. All wait for the commit, and all fail with it.
+ * Writes the changes of one turn of the event loop in one transaction, because waiting for the disk is most of the cost of a change and
+ * blocks the thread. A change that fails is undone by itself. All wait for the commit, and all fail with it.
  */
 export class ChangeGroups {
   readonly #steps: GroupSteps;
   readonly #gate: Gate;
   readonly #waiting: Member[] = [];
-  /** Until the group that waits has been written. */
+  /** Pending until the waiting group has been written. */
   #turn: Promise<void> | undefined;
   #passed = 0;
 
@@ -51,17 +49,17 @@ export class ChangeGroups {
     this.#gate = gate;
   }
 
-  /** Runs `work` synchronously in a transaction that others may share; it leaves nothing when it throws. */
+  /** Runs `work` synchronously in a transaction that other changes may share; it leaves nothing when it throws. */
   async join<T>(work: () => T): Promise<T> {
     this.#gate.assertNotNested();
-    if (this.#waiting.length >= MAX_WAITING) throw new StoreUnavailable('too much waits for the database');
+    if (this.#waiting.length >= MAX_WAITING) throw new StoreUnavailableError('too much waits for the database');
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ work, done: (value) => resolve(value as T), fail: reject });
       this.#schedule();
     });
   }
 
-  /** @returns what a single statement has to wait for, if anything. */
+  /** @returns the promise for which a single statement has to wait, if any. */
   passing(): Promise<void> | undefined {
     return this.#turn !== undefined && ++this.#passed > MAX_PASSING ? this.#turn : undefined;
   }
@@ -78,38 +76,38 @@ export class ChangeGroups {
     }
     this.#turn = undefined;
     this.#passed = 0;
-    // What is left goes in the next turn, after what the sockets have brought meanwhile.
+    // Remaining changes go in the next turn, after new events of the sockets.
     if (this.#waiting.length > 0) this.#schedule();
   }
 
   #write(): void {
-    const taken: Member[] = [];
+    const members: Member[] = [];
     try {
       this.#steps.begin();
-      const outcomes = this.#applyAll(taken);
+      const outcomes = this.#applyAll(members);
       this.#steps.commit();
-      for (const tell of outcomes) tell();
+      for (const settle of outcomes) settle();
     } catch (error) {
-      const reason = unavailableFor(error);
+      const reason = toStoreError(error);
       try {
         if (this.#steps.isOpen()) this.#steps.rollback();
       } finally {
-        // The one that could not begin has taken nobody, and all that wait would not fare better.
-        for (const { fail } of taken.length > 0 ? taken : this.#waiting.splice(0)) fail(reason);
+        // A group that could not begin took no change, and all waiting ones would fail like it.
+        for (const { fail } of members.length > 0 ? members : this.#waiting.splice(0)) fail(reason);
       }
     }
   }
 
-  #applyAll(taken: Member[]): readonly Outcome[] {
+  #applyAll(members: Member[]): readonly Outcome[] {
     const outcomes: Outcome[] = [];
     const { bound } = this.#steps;
     const end = bound() + MAX_BOUND;
     const isAlone = this.#waiting.length === 1;
-    while (taken.length < MAX_MEMBERS && bound() < end) {
+    while (members.length < MAX_MEMBERS && bound() < end) {
       const member = this.#waiting.shift();
       if (member === undefined) break;
-      taken.push(member);
-      outcomes.push(isAlone ? tellDone(member, member.work()) : this.#applyBeside(member));
+      members.push(member);
+      outcomes.push(isAlone ? resolveMember(member, member.work()) : this.#applyBeside(member));
     }
     return outcomes;
   }
@@ -119,16 +117,16 @@ export class ChangeGroups {
     try {
       const value = member.work();
       this.#steps.keep();
-      return tellDone(member, value);
+      return resolveMember(member, value);
     } catch (error) {
       if (!this.#steps.isOpen()) throw error;
       this.#steps.undo();
-      return () => member.fail(unavailableFor(error));
+      return () => member.fail(toStoreError(error));
     }
   }
 }
 
-const tellDone =
+const resolveMember =
   ({ done }: Member, value: unknown) =>
   () =>
     done(value);

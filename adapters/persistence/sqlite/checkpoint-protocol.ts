@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 
-/** Identities of a database file and of its write-ahead log. A path says less: another file can take it while a connection is open. */
+/** Identities of a database file and of its write-ahead log. A path is not enough: another file can take it while a connection is open. */
 export type DatabaseFiles = { readonly database: string; readonly log: string };
 
 export type CheckpointThreadData = { readonly file: string; readonly files: DatabaseFiles };
@@ -17,4 +17,4 @@ export function filesOf(file: string): DatabaseFiles {
   return { database: identityOf(file), log: identityOf(`${file}-wal`) };
 }
 
-export const isSameFiles = (one: DatabaseFiles, other: DatabaseFiles): boolean => one.database === other.database && one.log === other.log;
+export const isSameFiles = (a: DatabaseFiles, b: DatabaseFiles): boolean => a.database === b.database && a.log === b.log;

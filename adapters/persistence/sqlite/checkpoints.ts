@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import type { SqliteDatabase } from '../drivers.ts';
 import { type CheckpointRequest, type CheckpointThreadData, type DatabaseFiles, filesOf } from './checkpoint-protocol.ts';
 
-/** Beside the sources and in what is built from them. */
+/** Worker program, beside this file in the sources and in the build. */
 const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? './checkpoint-worker.ts' : './checkpoint-worker.js', import.meta.url);
 
 /** Heap of the thread, which runs one statement. SQLite allocates its memory beside it. */
@@ -14,35 +14,34 @@ const HEAP_LIMITS = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 };
 /**
  * Sizes of the log, in pages of 4 KiB.
  * - From `start` pages that are not in the database file on, the thread runs a checkpoint beside the service.
- * - The log begins anew only if a checkpoint ends while nothing is written. Once it has `pause` pages and a checkpoint has just ended,
+ * - The log restarts only if a checkpoint ends while nothing is written. Once it has `pause` pages and a checkpoint has just ended,
  *   writers wait for another one, which has little to write. From `wait` pages on they wait in any case.
- * - From `last` pages on, the connection that commits runs checkpoints, too, in case that the thread does not.
+ * - From `last` pages on, the committing connection runs checkpoints, too, in case the thread does not.
  */
 export const LOG_PAGES = { start: 1_000, pause: 4_000, wait: 8_000, last: 16_000 } as const;
-/** SQLite's own bound. It holds while there is no thread. */
+/** SQLite's own bound, which applies while there is no thread. */
 const DEFAULT_PAGES = 1_000;
 
 /** The size of the log is read no more often than this. A batch of a job takes about as long. */
 const READ_INTERVAL_MS = 5;
-/** The thread ends when it had nothing to do for this time. */
+/** The thread ends after it was idle for this long. */
 const IDLE_MS = 60_000;
 /** Writers wait for the thread no longer than this. */
 const MAX_PAUSE_MS = 1_000;
-/** A thread that does not answer for this time is given up, since its disk may hang. */
+/** A thread that does not answer for this long is abandoned, because its disk may hang. */
 const MAX_REPLY_MS = 60_000;
-/** The end of the service waits for the thread no longer than this. */
+/** The shutdown waits for the thread no longer than this. */
 const MAX_CLOSING_MS = 5_000;
-/** After a fault the connection that commits runs the checkpoints for this time. */
+/** After a fault, the committing connection runs the checkpoints for this long. */
 const FAULT_PAUSE_MS = 60_000;
 
 type LogSize = {
-  /** Pages in the log. */
   readonly pages: number;
   /** Pages that are not in the database file yet. */
   readonly pending: number;
 };
 
-/** Runs work while no statement runs on the connection that commits. */
+/** Runs work while no statement runs on the committing connection. */
 type Exclusively = (work: () => Promise<void>) => Promise<void>;
 
 export type CheckpointOptions = {
@@ -56,11 +55,11 @@ export type CheckpointOptions = {
 };
 
 /**
- * Writes the write-ahead log back to the database file in a thread with a connection of its own. SQLite would do so inside the
- * commit that makes the log long enough, so the main thread would wait for many writes and a sync of the database file.
+ * Writes the write-ahead log back to the database file in a thread with a connection of its own. SQLite would do so inside the commit that
+ * makes the log long enough, so the main thread would wait for many writes and a sync of the database file.
  *
- * The thread starts when the log is long for the first time: a small service, and most tests, have none. Without the
- * thread, SQLite's own checkpoints take its place.
+ * The thread starts when the log is long for the first time: a small service, and most tests, have none. Without the thread, SQLite's own
+ * checkpoints take its place.
  */
 export class Checkpoints {
   readonly #database: SqliteDatabase;
@@ -78,15 +77,15 @@ export class Checkpoints {
   #idle: NodeJS.Timeout | undefined;
   #nextReadAt = 0;
   #lateRead: NodeJS.Timeout | undefined;
-  /** Set while the connection that commits runs the checkpoints after a fault. */
+  /** Set while the committing connection runs the checkpoints after a fault. */
   #retryAt: number | undefined;
   #isClosed = false;
-  /** Lets work pass that waits for the connection. */
+  /** Admits work that waits for the connection. */
   #exclusively: Exclusively | undefined;
   /** The thread outlives the request whose commit starts it, so that its faults are not logged as those of that request. */
   readonly #outsideRequests = AsyncLocalStorage.snapshot();
 
-  /** @param database the connection that commits. */
+  /** @param database the committing connection. */
   constructor(file: string, database: SqliteDatabase, options: CheckpointOptions) {
     this.#database = database;
     this.#options = options;
@@ -97,14 +96,14 @@ export class Checkpoints {
     this.#setLastBound(LOG_PAGES.last);
   }
 
-  /** To be called after each transaction. It does not throw, since the transaction is committed. */
+  /** Called after each transaction. It does not throw, because the transaction is committed. */
   afterWrite(exclusively: Exclusively): void {
     if (this.#isClosed) return;
     this.#files ??= this.#identify();
     this.#exclusively = exclusively;
     const now = performance.now();
     if (now < this.#nextReadAt) {
-      // This transaction may be the last one for long.
+      // This transaction may be the last one for a long time.
       this.#lateRead ??= setTimeout(() => this.#readLate(exclusively), READ_INTERVAL_MS).unref();
       return;
     }
@@ -124,8 +123,8 @@ export class Checkpoints {
   }
 
   /**
-   * Ends the thread, and lets the work pass that waited for a checkpoint. The connection that commits has to be closed after it, so that
-   * it is the last one and removes the log.
+   * Ends the thread, and admits the work that waited for a checkpoint. The committing connection has to be closed after it, so that it is
+   * the last one and removes the log.
    */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -145,12 +144,12 @@ export class Checkpoints {
     const size = this.#readSize();
     if (size === undefined) return;
     const { pages, pending } = size;
-    // What was written meanwhile is little, so writers wait for a short time only.
+    // Little was written meanwhile, so writers wait for a short time only.
     if (pages >= this.#pauseFrom && pending > 0) this.#pauseWriters(exclusively);
     if (pages < LOG_PAGES.pause) this.#pauseFrom = LOG_PAGES.pause;
   }
 
-  /** Lets writers wait, without holding the thread, until all of the log is in the file, so that the next one begins it anew. */
+  /** Makes writers wait, without blocking the thread, until the whole log is in the file, so that the next writer restarts it. */
   #pauseWriters(exclusively: Exclusively): void {
     if (this.#isPausing) return;
     this.#isPausing = true;
@@ -167,7 +166,7 @@ export class Checkpoints {
       if (this.#isClosed) return;
       const size = this.#readSize();
       if (size === undefined) return;
-      // Another program reads what the log had before, or the thread is slow, so the log cannot begin anew yet.
+      // Another program reads old pages of the log, or the thread is slow, so the log cannot restart yet.
       this.#pauseFrom = size.pending > 0 ? size.pages + LOG_PAGES.start : LOG_PAGES.pause;
     };
     exclusively(finish)
@@ -178,7 +177,7 @@ export class Checkpoints {
       });
   }
 
-  /** @returns undefined when the database cannot be read; then SQLite's own checkpoints report the fault with a commit. */
+  /** @returns undefined if the database cannot be read; then SQLite's own checkpoints report the fault with a commit. */
   #readSize(): LogSize | undefined {
     try {
       const [row] = this.#sizeStatement.all();
@@ -198,7 +197,7 @@ export class Checkpoints {
     }
   }
 
-  /** Resolves when the checkpoint is over, however it ended. */
+  /** Resolves when the checkpoint has ended, successfully or not. */
   #checkpoint(): Promise<void> {
     if (this.#retryAt !== undefined) return Promise.resolve();
     if (this.#running !== undefined) return this.#running;
@@ -207,7 +206,7 @@ export class Checkpoints {
       const { worker } = this.#thread ?? this.#outsideRequests(() => this.#start());
       const request: CheckpointRequest = 'checkpoint';
       worker.postMessage(request);
-      // Writers may wait for it, so it keeps the process until it answers.
+      // Writers may wait for the checkpoint, so the thread keeps the process alive until it answers.
       worker.ref();
     } catch (error) {
       this.#fail(error);
@@ -231,7 +230,7 @@ export class Checkpoints {
     const { program = PROGRAM, idleMs = IDLE_MS } = this.#options;
     if (this.#files === undefined) throw new Error(`${this.#file} or its write-ahead log is not where it was opened`);
     const workerData: CheckpointThreadData = { file: this.#file, files: this.#files };
-    // What the process was started with may be meant for its main program alone.
+    // Arguments of the process may be meant for its main program alone.
     const options = { workerData, name: 'checkpoints', resourceLimits: HEAP_LIMITS, execArgv: [] };
     const worker = new Worker(program, options);
     const isEnding = () => this.#thread?.worker !== worker;
@@ -261,7 +260,7 @@ export class Checkpoints {
     clearTimeout(this.#idle);
     const thread = this.#thread;
     if (thread === undefined) return;
-    // An idle thread is ended; a new one may start before it is gone.
+    // A new thread may start before the idle one is gone.
     this.#thread = undefined;
     const request: CheckpointRequest = 'close';
     thread.worker.postMessage(request);
@@ -275,7 +274,7 @@ export class Checkpoints {
     thread.worker.unref();
   }
 
-  /** Leaves the checkpoints to the connection that commits for a while. */
+  /** Leaves the checkpoints to the committing connection for a while. */
   #fail(error: unknown): void {
     const thread = this.#thread;
     this.#thread = undefined;

@@ -1,25 +1,25 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type { Change, Committed, Part } from '../../../domain/changes/change.ts';
+import type { Change, ChangePart, CommitResult } from '../../../domain/changes/change.ts';
 import { DEFERRED_ENDS } from '../../../domain/issuance/deferred.ts';
-import type { UsedValue } from '../../../domain/oauth/used-value.ts';
+import type { ConsumedValue } from '../../../domain/oauth/consumed-value.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { SessionChange } from '../../../domain/sessions/session-change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SERVING } from '../../../domain/tenants/tenant.ts';
 import { ERASE_REQUEST, MAX_KEPT_REQUEST } from '../erased-requests.ts';
 import { AUTHORIZATIONS, authorizedTransaction, DEFERRED } from '../rows/authorization-codec.ts';
-import { NOTHING, type Parts } from '../rows/change-columns.ts';
+import { NO_WRITE, type Parts } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
-import { GRANTS, ISSUED_BATCHES, KEPT_AGAIN, KEPT_ANSWERS, readRevisions, SESSIONS } from '../rows/session-codec.ts';
+import { GRANTS, ISSUED_BATCHES, REPLACE_EXPIRED_RESPONSE, readRevisions, SESSIONS, STORED_RESPONSES } from '../rows/session-codec.ts';
 import { IDENTIFIED, identifiedBy, REVOKED_SINCE_GRANT } from '../rows/subject-codec.ts';
 import { type Following, followingOf } from '../rows/wallet-status-codec.ts';
-import { listOf, named, type Statement } from '../statement.ts';
+import { listOf, namedStatement, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
 import { insert, isAmong, type SqliteRun, type SqliteSql } from './sql.ts';
 
 // `$1` is the tenant throughout, `$2` the time; fields of the part follow in the order of change-columns.ts.
-const TENANT = named('tenant', 'select status, revisions from tenants where id = $1');
-const GRANT_CHANGE = named(
+const TENANT = namedStatement('tenant', 'select status, revisions from tenants where id = $1');
+const GRANT_CHANGE = namedStatement(
   'grant_change',
   `update grants set
      consumed_at = case when $9 then $2 else consumed_at end, holder = coalesce($10, holder),
@@ -29,7 +29,7 @@ const GRANT_CHANGE = named(
      and (not $5 or expires_at > $2) and (not $6 or revoked_at is null)
      and ($7 is null or attempts < $7) and ($8 is null or generation = $8)`,
 );
-const FIND_SESSION = named(
+const FIND_SESSION = namedStatement(
   'session_change_finds',
   `select s.status as was, ${isAmong('s.status', '$19')} and (s.issued_mask | $17) = $18 as completes
    from sessions s where s.tenant_id = $1 and s.id = $3
@@ -39,9 +39,9 @@ const FIND_SESSION = named(
      and ($11 is null or $11 > (select count(*) from deferred_transactions d
        where d.tenant_id = s.tenant_id and d.session_id = s.id))`,
 );
-const END_SESSION = named('session_ends', 'update sessions set expires_at = $3 where tenant_id = $1 and id = $2');
-/** `$26`: whether it completes. */
-const CHANGE_SESSION = named(
+const END_SESSION = namedStatement('session_ends', 'update sessions set expires_at = $3 where tenant_id = $1 and id = $2');
+/** `$26`: true if the change completes the session. */
+const CHANGE_SESSION = namedStatement(
   'session_change',
   `update sessions set
      status = coalesce($13, case when $26 then $20 else status end),
@@ -53,28 +53,28 @@ const CHANGE_SESSION = named(
      revoked_mask = (revoked_mask | $21) & ~$22
    where tenant_id = $1 and id = $3 returning status, version`,
 );
-const IS_SESSION = named('is_session', 'select 1 from sessions where tenant_id = $1 and id = $2');
-const AUTHORIZATION_CHANGE = named(
+const IS_SESSION = namedStatement('is_session', 'select 1 from sessions where tenant_id = $1 and id = $2');
+const AUTHORIZATION_CHANGE = namedStatement(
   'authorization_change',
   `update authorizations set version = $4, document = $5, expires_at = $6
    where tenant_id = $1 and id = $3 and version = $4 - 1`,
 );
-const DEFERRED_CHANGE = named(
+const DEFERRED_CHANGE = namedStatement(
   'deferred_change',
   `update deferred_transactions set status = $5, credentials = $6, batch_id = coalesce($7, batch_id),
      error_message = $8, updated_at = $2,
      holder_keys = case when $5 in (${listOf(DEFERRED_ENDS)}) then '[]' else holder_keys end
    where tenant_id = $1 and id = $3 and ${isAmong('status', '$4')} and expires_at > $2`,
 );
-const IS_REVOKED = named('is_revoked', 'select 1 from grants where tenant_id = $1 and id = $2 and revoked_at is not null');
+const IS_REVOKED = namedStatement('is_revoked', 'select 1 from grants where tenant_id = $1 and id = $2 and revoked_at is not null');
 const REMOVALS = ['grants', 'session_events', 'deferred_transactions', 'session_subjects'].map((table) =>
-  named(`remove_${table}`, `delete from ${table} where tenant_id = $1 and session_id = $2`),
+  namedStatement(`remove_${table}`, `delete from ${table} where tenant_id = $1 and session_id = $2`),
 );
-const REMOVE_SESSION = named('remove_sessions', 'delete from sessions where tenant_id = $1 and id = $2');
+const REMOVE_SESSION = namedStatement('remove_sessions', 'delete from sessions where tenant_id = $1 and id = $2');
 const USE = insert('used_values', ['kind', 'hash', 'expires_at'], 'on conflict do nothing');
 export const EVENT = insert('session_events', ['session_id', 'version', 'status', 'at']);
 const NEW_SESSION = insert(SESSIONS.name, [...SESSIONS.columns, 'issued_count', 'revoked_mask']);
-const NEW_GRANT = named(
+const NEW_GRANT = namedStatement(
   'new_grant',
   `insert into grants (tenant_id, ${GRANTS.columns.join(', ')}, attempts, generation, revocations_before)
    values ($1, ${GRANTS.columns.map((_, index) => `$${index + 2}`).join(', ')}, 0, 0,
@@ -82,14 +82,14 @@ const NEW_GRANT = named(
 );
 const NEW_AUTHORIZATION = insert(AUTHORIZATIONS.name, AUTHORIZATIONS.columns);
 const NEW_DEFERRED = insert(DEFERRED.name, DEFERRED.columns);
-const AUTHORIZE_DEFERRED = named(
+const AUTHORIZE_DEFERRED = namedStatement(
   'authorize_deferred',
   `update deferred_transactions as d set authorized_at = coalesce(
      (select g.consumed_at from grants g where g.tenant_id = $1 and g.id = d.grant_id), $3)
    where d.tenant_id = $1 and d.id = $2`,
 );
-/** `$8`: when the wallet was authorized, for a token whose grant is not stored. */
-const NEW_IDENTIFIED = named(
+/** `$8`: authorization time of the wallet, for a token whose grant is not stored. */
+const NEW_IDENTIFIED = namedStatement(
   'new_identified',
   `insert into issued_subjects (tenant_id, ${IDENTIFIED.join(', ')})
    select $1, $2, $3, $4, $5, $6, $7 where not exists (
@@ -97,14 +97,14 @@ const NEW_IDENTIFIED = named(
      where r.tenant_id = $1 and r.fingerprint = $2 and r.credential_configuration_id in ('', $5)
        and case when g.id is null then r.revoked_at >= $8 else ${REVOKED_SINCE_GRANT} end)`,
 );
-const RELEASE = named(
+const RELEASE = namedStatement(
   'release_subjects',
   `delete from issued_subjects where tenant_id = $1 and fingerprint = $2 and session_id = $3
      and batch_id in (select value from json_each($4))`,
 );
 const ISSUED = insert(ISSUED_BATCHES.name, ISSUED_BATCHES.columns);
 const SUBJECT = insert('session_subjects', ['subject_hash', 'session_id'], 'on conflict do nothing');
-const RAISE_LIST = named(
+const RAISE_LIST = namedStatement(
   'raise_status_list',
   'update status_lists set version = version + 1 where tenant_id = $1 and id = $2 returning version',
 );
@@ -116,19 +116,19 @@ const SET_ENTRY = insert(
      where status_entries.status <> 1 or excluded.status = 1`,
 );
 
-const KEEP = insert('kept_answers', KEPT_ANSWERS.columns, `${KEPT_AGAIN} <= $5 returning 1`);
+const KEEP = insert('kept_answers', STORED_RESPONSES.columns, `${REPLACE_EXPIRED_RESPONSE} <= $5 returning 1`);
 
-/** Ends the transaction, with nothing of it done. */
-class Unexpected extends Error {
-  readonly found: Committed;
+/** Rolls the transaction back. */
+class ExpectationFailedError extends Error {
+  readonly outcome: CommitResult;
 
-  constructor(part: Exclude<Part, 'uses'> | { readonly kind: UsedValue['kind'] }) {
+  constructor(part: Exclude<ChangePart, 'uses'> | { readonly kind: ConsumedValue['kind'] }) {
     super('a part of a change did not find what it expects');
-    this.found = typeof part === 'string' ? { done: false, part } : { done: false, part: 'uses', ...part };
+    this.outcome = typeof part === 'string' ? { done: false, part } : { done: false, part: 'uses', ...part };
   }
 }
 
-/** Applies changes, each whole or not at all, in transactions that those of others may share. */
+/** Applies changes, each whole or not at all, in transactions that other changes may share. */
 export class SqliteCommit {
   readonly #sql: SqliteSql;
   readonly #cipher: Cipher;
@@ -140,49 +140,50 @@ export class SqliteCommit {
     this.#chainOf = chainOf;
   }
 
-  async apply(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<Committed> {
+  async apply(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<CommitResult> {
     try {
       return await this.#sql.grouped((run) => this.#apply(run, tenantId, change, parts, now.getTime()));
     } catch (error) {
-      if (error instanceof Unexpected) return error.found;
+      if (error instanceof ExpectationFailedError) return error.outcome;
       throw error;
     }
   }
 
-  #apply(run: SqliteRun, tenantId: TenantId, change: Change, parts: Parts, now: number): Committed {
+  #apply(run: SqliteRun, tenantId: TenantId, change: Change, parts: Parts, now: number): CommitResult {
     const write = (statement: Statement, fields: Fields | undefined, ...more: Fields) =>
       fields && run.change(statement, tenantId, ...fields, ...more);
-    const move = (part: Exclude<Part, 'uses'>, statement: Statement, fields: Fields | undefined) => {
-      if (fields && write(statement, [now, ...fields]) === 0) throw new Unexpected(part);
+    const move = (part: Exclude<ChangePart, 'uses'>, statement: Statement, fields: Fields | undefined) => {
+      if (fields && write(statement, [now, ...fields]) === 0) throw new ExpectationFailedError(part);
     };
     expectTenant(run, tenantId, change);
     if (change.keeps !== undefined) {
-      const fields = KEPT_ANSWERS.write(this.#cipher, tenantId, change.keeps);
-      if (run.all(KEEP, tenantId, ...fields, now).length === 0) throw new Unexpected('keeps');
+      const fields = STORED_RESPONSES.write(this.#cipher, tenantId, change.keeps);
+      if (run.all(KEEP, tenantId, ...fields, now).length === 0) throw new ExpectationFailedError('keeps');
     }
     move('grant', GRANT_CHANGE, parts.grant);
     const session = changeSession(run, tenantId, parts.session, change.session, now);
     move('authorization', AUTHORIZATION_CHANGE, parts.authorization);
     move('deferred', DEFERRED_CHANGE, parts.deferred);
-    if (change.unrevoked !== undefined && run.all(IS_REVOKED, tenantId, change.unrevoked).length > 0) throw new Unexpected('unrevoked');
+    if (change.unrevoked !== undefined && run.all(IS_REVOKED, tenantId, change.unrevoked).length > 0)
+      throw new ExpectationFailedError('unrevoked');
     if (change.removes !== undefined) {
       for (const removal of REMOVALS) write(removal, [change.removes]);
-      if (write(REMOVE_SESSION, [change.removes]) === 0) throw new Unexpected('removes');
+      if (write(REMOVE_SESSION, [change.removes]) === 0) throw new ExpectationFailedError('removes');
     }
     for (const fields of parts.uses ?? []) {
       const [kind, , expiresAt] = fields;
-      // What is over may have been used and forgotten, so it counts as used.
-      if (expiresAt <= run.time() || write(USE, fields) === 0) throw new Unexpected({ kind });
+      // An expired value may have been used and forgotten, so it counts as used.
+      if (expiresAt <= run.time() || write(USE, fields) === 0) throw new ExpectationFailedError({ kind });
     }
     write(NEW_SESSION, parts.newSession, 0, 0);
-    const opened = change.opens?.session;
-    write(EVENT, opened && [opened.id, opened.version, opened.status, opened.createdAt.getTime()]);
+    const openedSession = change.opens?.session;
+    write(EVENT, openedSession && [openedSession.id, openedSession.version, openedSession.status, openedSession.createdAt.getTime()]);
     write(NEW_GRANT, parts.newGrant);
     write(NEW_AUTHORIZATION, parts.newAuthorization);
     write(NEW_DEFERRED, parts.newDeferred);
     write(AUTHORIZE_DEFERRED, authorizedTransaction(change));
     write(ISSUED, parts.issued);
-    if (write(NEW_IDENTIFIED, identifiedBy(change)) === 0) throw new Unexpected('identifies');
+    if (write(NEW_IDENTIFIED, identifiedBy(change)) === 0) throw new ExpectationFailedError('identifies');
     release(run, tenantId, change);
     follow(run, tenantId, followingOf(this.#cipher, tenantId, change), now);
     write(SUBJECT, parts.subject);
@@ -195,20 +196,20 @@ export class SqliteCommit {
 function changeSession(run: SqliteRun, tenantId: TenantId, fields: Fields | undefined, change: Change['session'], now: number) {
   if (change === undefined || fields === undefined) return undefined;
   const [, writes] = fields;
-  const [found] = run.all(FIND_SESSION, tenantId, now, ...fields);
-  if (found === undefined) {
+  const [storedSession] = run.all(FIND_SESSION, tenantId, now, ...fields);
+  if (storedSession === undefined) {
     const isGone = run.all(IS_SESSION, tenantId, change.id).length === 0;
-    if (change.issuedExactly === undefined || change.bars === undefined || !isGone) throw new Unexpected('session');
+    if (change.issuedExactly === undefined || change.bars === undefined || !isGone) throw new ExpectationFailedError('session');
     return undefined;
   }
-  if (writes === NOTHING) return undefined;
-  const completes = Number(found['completes'] ?? 0);
+  if (writes === NO_WRITE) return undefined;
+  const completes = Number(storedSession['completes'] ?? 0);
   const [row] = run.all(CHANGE_SESSION, tenantId, now, ...fields, completes);
   const [status, version] = [String(row?.['status']) as Session['status'], Number(row?.['version'])];
   markDelivery(run, tenantId, change);
   if (change.erasesRequest === true) run.change(ERASE_REQUEST, tenantId, change.id, MAX_KEPT_REQUEST);
   if (change.endsAt !== undefined) run.change(END_SESSION, tenantId, change.id, change.endsAt.getTime());
-  const moved = status !== found['was'];
+  const moved = status !== storedSession['was'];
   if (moved) run.change(EVENT, tenantId, change.id, version, status, now);
   return { status, version, moved };
 }
@@ -216,16 +217,16 @@ function changeSession(run: SqliteRun, tenantId: TenantId, fields: Fields | unde
 function release(run: SqliteRun, tenantId: TenantId, { releases }: Change): void {
   if (releases === undefined) return;
   const { fingerprint, sessionId, batchIds } = releases;
-  const gone = run.change(RELEASE, tenantId, fingerprint, sessionId, JSON.stringify(batchIds));
-  if (gone !== batchIds.length) throw new Unexpected('releases');
+  const deletedRows = run.change(RELEASE, tenantId, fingerprint, sessionId, JSON.stringify(batchIds));
+  if (deletedRows !== batchIds.length) throw new ExpectationFailedError('releases');
 }
 
 function expectTenant(run: SqliteRun, tenantId: TenantId, { serving, revisions = {} }: Change): void {
   const [row] = run.all(TENANT, tenantId);
-  if (row === undefined || (serving && row['status'] !== SERVING)) throw new Unexpected('tenant');
-  const stored: Readonly<Record<string, number>> = readRevisions(row['revisions']);
+  if (row === undefined || (serving && row['status'] !== SERVING)) throw new ExpectationFailedError('tenant');
+  const storedRevisions: Readonly<Record<string, number>> = readRevisions(row['revisions']);
   for (const [kind, revision] of Object.entries(revisions)) {
-    if (stored[kind] !== revision) throw new Unexpected('tenant');
+    if (storedRevisions[kind] !== revision) throw new ExpectationFailedError('tenant');
   }
 }
 
@@ -239,7 +240,7 @@ function setStatuses(run: SqliteRun, tenantId: TenantId, { statuses = [] }: Part
       version = Number(row['version']);
       versions.set(listId, version);
     }
-    if (run.change(SET_ENTRY, tenantId, listId, index, status, version) === 0) throw new Unexpected('statuses');
+    if (run.change(SET_ENTRY, tenantId, listId, index, status, version) === 0) throw new ExpectationFailedError('statuses');
   }
 }
 
@@ -248,9 +249,12 @@ const MARK_DELIVERY = insert(
   ['session_id', 'id', 'due_at'],
   'on conflict (tenant_id, session_id, id) do update set due_at = excluded.due_at',
 );
-const UNMARK_DELIVERY = named('unmark_delivery', 'delete from pending_deliveries where tenant_id = $1 and session_id = $2 and id = $3');
+const UNMARK_DELIVERY = namedStatement(
+  'unmark_delivery',
+  'delete from pending_deliveries where tenant_id = $1 and session_id = $2 and id = $3',
+);
 
-/** Notes that a delivery of the session was begun, or what came of it is known. */
+/** Records that a delivery of the session began, or that its outcome is known. */
 function markDelivery(run: SqliteRun, tenantId: TenantId, { id: session, delivery }: SessionChange): void {
   if (delivery === undefined) return;
   const { id, abandonedAfterMs } = delivery;
@@ -258,12 +262,15 @@ function markDelivery(run: SqliteRun, tenantId: TenantId, { id: session, deliver
   else run.change(MARK_DELIVERY, tenantId, session, id, run.time() + abandonedAfterMs);
 }
 
-const HOLD = named('hold_wallet_statuses', 'update deferred_transactions set wallet_statuses = $3 where tenant_id = $1 and id = $2');
-/** A list that nothing followed for a while is followed again. */
+const HOLD = namedStatement(
+  'hold_wallet_statuses',
+  'update deferred_transactions set wallet_statuses = $3 where tenant_id = $1 and id = $2',
+);
+/** A list that was idle is followed again. */
 const FOLLOW_LIST = insert('followed_lists', ['id', 'place', 'next_check_at', 'failures'], 'on conflict do update set idle_since = null');
 const FOLLOW_STATUS = insert('followed_statuses', ['list_id', 'idx', 'batch_id', 'session_id', 'ends_at'], 'on conflict do nothing');
 
-/** What `follow_wallets_1` does in PostgreSQL. */
+/** Counterpart of `follow_wallets_1` in PostgreSQL. */
 function follow(run: SqliteRun, tenantId: string, following: Following | undefined, now: number): void {
   if (following === undefined) return;
   const [transactionId, held] = following.transaction;

@@ -1,27 +1,27 @@
 import { realpathSync } from 'node:fs';
-import { keepToOwner } from './own-file.ts';
+import { restrictToOwner } from './owner-only-file.ts';
 
 type Sqlite = { exec(statement: string): unknown; close(): unknown };
 
 /**
- * Of two that ask at the same moment each would else find the other on its way, and both would be refused. One that has the lock
- * does not let go of it, so nobody waits in vain for longer.
+ * Two processes that start at the same moment would each find the other's lock on its way, and both would fail. A process that has the lock
+ * never releases it, so waiting for longer is in vain.
  */
 const PATIENCE_MS = 500;
 
 /**
- * Keeps other services from an SQLite file as long as this process lives: what one of them remembers, another would change without its
- * knowledge. The lock is a file beside it, which the operating system lets go of with the process. Programs that only read need none.
- * @param native a connection of the driver, which knows how to make others.
- * @returns what lets go of it.
- * @throws Error when another service has the file.
+ * Locks other services out of an SQLite file for the lifetime of this process: each caches state that another would change unnoticed. The
+ * lock is a file beside it, which the operating system releases with the process. Programs that only read need no lock.
+ * @param native a connection of the driver, whose constructor opens the lock file.
+ * @returns a function that releases the lock.
+ * @throws Error if another service has the file.
  */
 export function lockSqlite(file: string, native: object): () => void {
   const Connection = native.constructor as new (path: string) => Sqlite;
-  // By whatever name or link somebody calls it.
-  const beside = `${realpathSync(file)}-lock`;
-  keepToOwner(beside);
-  const lock = new Connection(beside);
+  // The lock is the same for every name and link of the file.
+  const lockFile = `${realpathSync(file)}-lock`;
+  restrictToOwner(lockFile);
+  const lock = new Connection(lockFile);
   try {
     lock.exec(`pragma busy_timeout = ${PATIENCE_MS}; begin exclusive`);
     return () => lock.close();
@@ -32,7 +32,7 @@ export function lockSqlite(file: string, native: object): () => void {
   }
 }
 
-/** The same by its address; nothing of other databases. */
-export function holdFile(url: string, native: object): () => void {
+/** Locks the file of an SQLite address; does nothing for other databases. */
+export function lockDatabaseFile(url: string, native: object): () => void {
   return url.startsWith('sqlite:') ? lockSqlite(url.slice('sqlite:'.length), native) : () => {};
 }

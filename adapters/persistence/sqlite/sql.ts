@@ -1,19 +1,19 @@
-import { reachingAtOnce } from '../database-faults.ts';
-import { named, type Parameter, type Row, type Statement } from '../statement.ts';
+import { mapDatabaseErrorsSync } from '../database-faults.ts';
+import { namedStatement, type Parameter, type Row, type Statement } from '../statement.ts';
 import { ChangeGroups, type GroupSteps } from './change-groups.ts';
 import type { Checkpoints } from './checkpoints.ts';
-import { OneAtATime } from './one-at-a-time.ts';
 import { SteadyTime } from './steady-time.ts';
+import { TransactionQueue } from './transaction-queue.ts';
 
-/** What we use of the driver that MikroORM brings along. */
+/** Subset of the driver that MikroORM depends on. */
 type Prepared = {
-  /** Whether it yields rows. */
+  /** True if the statement yields rows. */
   readonly reader: boolean;
   all(...parameters: unknown[]): unknown[];
   run(...parameters: unknown[]): { changes: number };
 };
 type Database = {
-  /** Whether it is in memory. */
+  /** True if the database is in memory. */
   readonly memory: boolean;
   readonly inTransaction: boolean;
   prepare(text: string): Prepared;
@@ -21,61 +21,61 @@ type Database = {
 };
 
 /**
- * SQLite answers synchronously on one connection. While a unit of work holds a transaction open on it, nobody
- * else may slip a statement in, so these wait for its end and then run without giving up the thread.
+ * SQLite answers synchronously on one connection. While a unit of work holds a transaction open on it, other statements wait for its end
+ * and then run without yielding the thread.
  */
 export type SqliteSql = {
-  /** Runs `work` synchronously in a transaction that it may share with others, see `ChangeGroups`. */
+  /** Runs `work` synchronously in a transaction that it may share with other changes, see `ChangeGroups`. */
   grouped<T>(work: (run: SqliteRun) => T): Promise<T>;
   /**
    * Runs `work` synchronously in one immediate transaction of its own.
    * @param measure runs all of it, the commit included.
    */
   transaction<T>(work: (run: SqliteRun) => T, measure?: Measure): Promise<T>;
-  /** Runs `work` that consists of one statement, which is a transaction by itself and spares the ceremony. */
+  /** Runs `work` with a single statement, which needs no explicit transaction. */
   single<T>(work: (run: SqliteRun) => T): Promise<T>;
-  /** Runs `work`, which may give up the thread, while nothing else runs. */
+  /** Runs `work`, which may yield the thread, while nothing else runs. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /** See `SteadyTime`. */
   isCatchingUp(): boolean;
 };
 
-/** Runs a step that holds the thread, and notes how long it does. */
+/** Runs a step that blocks the thread, and records its duration. */
 export type Measure = <T>(step: () => T) => T;
 
-/** Truth values are 1 and 0 here, and an array is JSON, which `json_each` reads. */
+/** Booleans are 1 and 0, and an array is JSON, which `json_each` reads. */
 export type SqliteRun = {
   all(statement: Statement, ...parameters: readonly Parameter[]): readonly Row[];
   /** @returns how many rows changed. */
   change(statement: Statement, ...parameters: readonly Parameter[]): number;
-  /** The time by which it is judged what is over, see `SteadyTime`. */
+  /** The time by which expiry is decided, see `SteadyTime`. */
   time(): number;
 };
 
-/** Beside the leases, since it is one of the things that jobs write for themselves. */
+/** Row among the leases, because jobs write it for themselves. */
 const STORED_TIME = 'clock';
 const READ_TIME: Statement = {
   name: 'read_time',
   text: `select expires_at as now from leases where name = '${STORED_TIME}'`,
 };
-/** What is forgotten by this time must stay refused by the next process, too. */
+/** Values that were deleted by this time must stay rejected by the next process, too. */
 export const STORE_TIME: Statement = {
   name: 'store_time',
   text: `insert into leases (name, holder, expires_at) values ('${STORED_TIME}', '', $1)
    on conflict (name) do update set expires_at = excluded.expires_at`,
 };
 
-/** @param native the connection of the driver. @param checkpoints look at the log after what may have written. */
+/** @param native the connection of the driver. @param checkpoints read the size of the log after steps that may have written. */
 export function sqliteSql(native: object, checkpoints?: Checkpoints): SqliteSql {
   const database = native as Database;
-  const gate = new OneAtATime();
+  const gate = new TransactionQueue();
   let bound = 0;
-  const known = new Map<string, { prepared: Prepared; order: readonly number[] }>();
+  const statements = new Map<string, { prepared: Prepared; order: readonly number[] }>();
   const bind = ({ name, text }: Statement, parameters: readonly Parameter[]) => {
-    let statement = known.get(name);
+    let statement = statements.get(name);
     if (statement === undefined) {
-      statement = { prepared: database.prepare(text.replaceAll(PLACE, '?')), order: placesOf(text) };
-      known.set(name, statement);
+      statement = { prepared: database.prepare(text.replaceAll(PARAMETER, '?')), order: parameterNumbers(text) };
+      statements.set(name, statement);
     }
     return {
       prepared: statement.prepared,
@@ -103,7 +103,7 @@ export function sqliteSql(native: object, checkpoints?: Checkpoints): SqliteSql 
   const afterWrite = () => checkpoints?.afterWrite(exclusively);
   const transaction: SqliteSql['transaction'] = (work, measure = unmeasured) =>
     gate.pass(() => {
-      const result = measure(() => reachingAtOnce(() => database.transaction(() => work(run)).immediate()));
+      const result = measure(() => mapDatabaseErrorsSync(() => database.transaction(() => work(run)).immediate()));
       afterWrite();
       return result;
     });
@@ -119,7 +119,7 @@ export function sqliteSql(native: object, checkpoints?: Checkpoints): SqliteSql 
         await group;
       }
       return gate.pass(() => {
-        const result = reachingAtOnce(() => work(run));
+        const result = mapDatabaseErrorsSync(() => work(run));
         afterWrite();
         return result;
       });
@@ -160,17 +160,17 @@ function groupSteps(database: Database, afterWrite: () => void): Omit<GroupSteps
 }
 
 function timeOf({ memory }: Database, run: SqliteRun): Pick<SteadyTime, 'now' | 'isCatchingUp'> {
-  // Tests and dry runs, whose clock is what they say.
+  // Tests and dry runs set the clock themselves.
   if (memory) return { now: () => Date.now(), isCatchingUp: false };
-  const [stored] = run.all(READ_TIME);
-  return new SteadyTime(stored === undefined ? undefined : Number(stored['now']));
+  const [timeRow] = run.all(READ_TIME);
+  return new SteadyTime(timeRow === undefined ? undefined : Number(timeRow['now']));
 }
 
-const PLACE = /\$(\d+)/g;
+const PARAMETER = /\$(\d+)/g;
 
-/** The driver takes numbered parameters for named ones, so they are bound by position, repeated as they occur. */
-function placesOf(text: string): number[] {
-  return Array.from(text.matchAll(PLACE), ([, place]) => Number(place));
+/** The driver treats numbered parameters as named ones, so they are bound by position, repeated as they occur. */
+function parameterNumbers(text: string): number[] {
+  return Array.from(text.matchAll(PARAMETER), ([, place]) => Number(place));
 }
 
 function sqliteValue(value: Parameter | undefined): string | number | null | undefined {
@@ -178,11 +178,14 @@ function sqliteValue(value: Parameter | undefined): string | number | null | und
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
 }
 
-/** Whether a column has one of the words, none of which has quotes in it. Half the price of listing them by `json_each`. */
+/** Condition that a column has one of the words, none of which contains quotes. It costs half as much as listing them by `json_each`. */
 export const isAmong = (column: string, words: string) => `instr(${words}, '"' || ${column} || '"') > 0`;
 
-/** Makes a row of a table, whose tenant comes first. */
+/** Insert statement of a table, whose tenant comes first. */
 export const insert = (table: string, columns: readonly string[], otherwise = '') => {
-  const places = Array.from({ length: columns.length + 1 }, (_, index) => `$${index + 1}`);
-  return named(`new_${table}`, `insert into ${table} (tenant_id, ${columns.join(', ')}) values (${places.join(', ')}) ${otherwise}`);
+  const parameters = Array.from({ length: columns.length + 1 }, (_, index) => `$${index + 1}`);
+  return namedStatement(
+    `new_${table}`,
+    `insert into ${table} (tenant_id, ${columns.join(', ')}) values (${parameters.join(', ')}) ${otherwise}`,
+  );
 };

@@ -1,30 +1,30 @@
 /** The machine's two clocks, in milliseconds. */
 export type MachineClocks = {
-  /** The time of day, which somebody may set. */
+  /** Time of day, which may be set. */
   readonly wall: () => number;
-  /** Time that has passed since some moment; nobody sets it. */
+  /** Time that has passed since some moment; it cannot be set. */
   readonly elapsed: () => number;
 };
 
 const MACHINE: MachineClocks = { wall: () => Date.now(), elapsed: () => performance.now() };
 
-/** Difference that is no jump, but a clock that is being corrected little by little. */
+/** Difference that counts as a gradual correction of the clock, not as a jump. */
 const SLEW_MS = 5_000;
-/** For so long the time of day must have stood by a jump until it is believed. */
+/** A jump of the time of day is accepted after it has lasted for this long. */
 const CONFIRMED_MS = 15 * 60_000;
 
-/** A jump that is not believed yet: where the time of day is since when, measured against the time that has passed. */
+/** Jump that is not accepted yet: the difference of the time of day to the monotonic time, and when it appeared. */
 type Doubt = { readonly offset: number; readonly since: number };
 
 /**
- * The time by which a database of one process (SQLite) judges what is over for good: values that count once and are forgotten, leases, data
- * that is removed. It goes on with the time that has passed, and follows the time of day only where that moves little, or has stood by its
- * jump for a quarter of an hour. So a clock that is hours wrong for a minute changes nothing, and one that was set right is believed. The
- * same goes for the time that passed before the process started: a machine often learns the right time only a while after its start, so the
- * first reading goes out from the last one that was stored.
+ * Time by which a database of one process (SQLite) decides that data has expired for good: single-use values, leases, data to delete. It
+ * advances with monotonic time, and follows the time of day only where that moves little or has kept its jump for a quarter of an hour. So
+ * a clock that is hours wrong for a minute changes nothing, and one that was set right is accepted. The same applies to the time that
+ * passed before the process started: a machine often learns the right time only a while after its start, so the first reading continues
+ * from the last one that was stored.
  *
- * What follows when a jump is real (a virtual machine that slept): everything is forgotten a quarter of an hour later than it could be. The
- * clock goes back only after a quarter of an hour, too; until then what is shown with an earlier end is refused.
+ * If a jump is real (a virtual machine that slept), everything is deleted a quarter of an hour later than it could be. The clock goes back
+ * only after a quarter of an hour, too; until then values with an earlier expiry are rejected.
  */
 export class SteadyTime {
   readonly #clocks: MachineClocks;
@@ -33,13 +33,13 @@ export class SteadyTime {
   #isSettled = false;
   #latest = Number.NEGATIVE_INFINITY;
 
-  /** @param stored the last reading of the process before. */
-  constructor(stored: number | undefined, clocks = MACHINE) {
+  /** @param storedTime the last reading of the previous process. */
+  constructor(storedTime: number | undefined, clocks = MACHINE) {
     this.#clocks = clocks;
-    this.#offset = (stored ?? clocks.wall()) - clocks.elapsed();
+    this.#offset = (storedTime ?? clocks.wall()) - clocks.elapsed();
   }
 
-  /** Whether what passed before the process started is not believed yet, as after every rest. */
+  /** True if the time that passed before the process started is not accepted yet, as after every pause. */
   get isCatchingUp(): boolean {
     return !this.#isSettled && this.#doubt !== undefined && this.#doubt.offset > this.#offset;
   }
@@ -63,4 +63,4 @@ export class SteadyTime {
   }
 }
 
-const isNear = (one: number, other: number) => Math.abs(one - other) <= SLEW_MS;
+const isNear = (a: number, b: number) => Math.abs(a - b) <= SLEW_MS;

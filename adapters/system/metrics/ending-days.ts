@@ -1,17 +1,17 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { Ending } from '../../../application/ports/metrics.ts';
+import type { ExpiryDate } from '../../../application/ports/metrics.ts';
 import type { TenantLabels } from './tenant-labels.ts';
 
 const DAY_MS = 86_400_000;
-/** One process at a time finds out; what one that does so no longer knew is not told for ever. */
-const COUNTS_MS = 900_000;
-/** Of one kind, by name; the first to end. */
-const MAX_NAMED = 1_000;
+/** One process at a time computes the values; values of a process that has stopped doing so expire. */
+const TTL_MS = 900_000;
+/** Limit of named endings per kind; the earliest are kept. */
+const MAX_PER_KIND = 1_000;
 
-/** Days until something ends: by name where tenants are told apart, else the first of each kind. */
+/** Days until something expires: by name if tenants are distinguished, otherwise the first of each kind. */
 export class EndingDays {
   readonly #tenants: TenantLabels;
-  #all: readonly Ending[] = [];
+  #endings: readonly ExpiryDate[] = [];
   #until = 0;
 
   constructor(registry: Registry, name: string, tenants: TenantLabels) {
@@ -29,38 +29,38 @@ export class EndingDays {
     });
   }
 
-  keep(all: readonly Ending[]): void {
-    this.#all = this.#tenants.areTold ? named(all) : [...firstOfKind(all).values()];
-    this.#until = performance.now() + COUNTS_MS;
+  keep(endings: readonly ExpiryDate[]): void {
+    this.#endings = this.#tenants.areTold ? earliestPerKind(endings) : [...firstOfKind(endings).values()];
+    this.#until = performance.now() + TTL_MS;
   }
 
   *#days(): Iterable<[Record<string, string>, number]> {
     if (performance.now() > this.#until) return;
     const now = Date.now();
-    // The first to end comes last, and counts where several have the same labels.
-    for (const { kind, tenantId, id, endsAt } of this.#all.toReversed()) {
-      const who = this.#tenants.areTold ? { tenant: this.#tenants.of(tenantId), id } : {};
-      yield [{ kind, ...who }, (endsAt.getTime() - now) / DAY_MS];
+    // The earliest comes last, so that it wins among equal labels.
+    for (const { kind, tenantId, id, endsAt } of this.#endings.toReversed()) {
+      const tenantLabels = this.#tenants.areTold ? { tenant: this.#tenants.of(tenantId), id } : {};
+      yield [{ kind, ...tenantLabels }, (endsAt.getTime() - now) / DAY_MS];
     }
   }
 }
 
-function firstOfKind(all: readonly Ending[]): Map<string, Ending> {
-  const first = new Map<string, Ending>();
-  for (const ending of all) {
-    const known = first.get(ending.kind);
-    if (known === undefined || ending.endsAt < known.endsAt) first.set(ending.kind, ending);
+function firstOfKind(endings: readonly ExpiryDate[]): Map<string, ExpiryDate> {
+  const earliest = new Map<string, ExpiryDate>();
+  for (const ending of endings) {
+    const current = earliest.get(ending.kind);
+    if (current === undefined || ending.endsAt < current.endsAt) earliest.set(ending.kind, ending);
   }
-  return first;
+  return earliest;
 }
 
-function named(all: readonly Ending[]): readonly Ending[] {
+function earliestPerKind(endings: readonly ExpiryDate[]): readonly ExpiryDate[] {
   const counts = new Map<string, number>();
-  return all
-    .toSorted((one, other) => one.endsAt.getTime() - other.endsAt.getTime())
+  return endings
+    .toSorted((a, b) => a.endsAt.getTime() - b.endsAt.getTime())
     .filter(({ kind }) => {
       const count = (counts.get(kind) ?? 0) + 1;
       counts.set(kind, count);
-      return count <= MAX_NAMED;
+      return count <= MAX_PER_KIND;
     });
 }

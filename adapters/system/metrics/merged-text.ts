@@ -1,18 +1,18 @@
 import { AggregatorRegistry, Counter } from 'prom-client';
 
-/** Of the supervisor itself, beside what its workers measured. */
+/** Metric of the supervisor itself, beside those of its workers. */
 export const WORKER_RESTARTS = {
   name: 'vidimus_worker_restarts_total',
   help: 'Workers that ended and were followed by another one; only with WORKERS',
 } as const;
 
-/** What one process measured, as prom-client adds it up. */
+/** Metrics of one process in the form that prom-client aggregates. */
 export type MeasuredProcess = object[];
 
 /**
- * @param processes what each of several workers measured.
- * @param restarts how many workers came in place of one that ended.
- * @returns one text for all, as Prometheus reads it.
+ * @param processes metrics of each worker.
+ * @param restarts number of workers that replaced one that ended.
+ * @returns one text in the format of Prometheus.
  */
 export function mergedText(processes: readonly MeasuredProcess[], restarts: number): Promise<string> {
   const registry = AggregatorRegistry.aggregate([...processes]);
@@ -22,8 +22,8 @@ export function mergedText(processes: readonly MeasuredProcess[], restarts: numb
 
 const COUNTED: readonly unknown[] = ['counter', 'histogram'];
 
-/** @returns what several counted together, without what is only so at present. */
+/** @returns the sums of the counters, without gauges. */
 export async function mergedCounts(processes: readonly MeasuredProcess[]): Promise<MeasuredProcess> {
-  const all = await AggregatorRegistry.aggregate([...processes]).getMetricsAsJSON();
-  return all.filter(({ type }) => COUNTED.includes(type));
+  const metrics = await AggregatorRegistry.aggregate([...processes]).getMetricsAsJSON();
+  return metrics.filter(({ type }) => COUNTED.includes(type));
 }

@@ -1,11 +1,11 @@
 import { createServer, type Server } from 'node:http';
 
 const CONNECTIONS = 20;
-/** Who says nothing, or does not come to an end, is found out each second: by itself Node looks twice a minute. */
+/** Idle and slow connections are detected each second: by default Node checks twice a minute. */
 const TIMES = { headersTimeout: 5_000, requestTimeout: 5_000, keepAliveTimeout: 65_000, connectionsCheckingInterval: 1_000 };
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Answers `GET /metrics` at an address of its own, to whoever can reach that. */
+/** Answers `GET /metrics` at a separate address, without authentication. */
 export class MetricsServer {
   readonly #server: Server;
 
@@ -13,7 +13,7 @@ export class MetricsServer {
     this.#server = server;
   }
 
-  /** @throws Error when nothing can listen there. */
+  /** @throws Error if the address cannot be used. */
   static async open({ host, port }: { readonly host: string; readonly port: number }, read: () => Promise<string>): Promise<MetricsServer> {
     const server = createServer(TIMES, async ({ method, url }, response) => {
       if (url !== '/metrics' || (method !== 'GET' && method !== 'HEAD')) {
@@ -29,7 +29,7 @@ export class MetricsServer {
       }
     });
     server.maxConnections = CONNECTIONS;
-    // Who has had an answer and stays keeps nobody out.
+    // A client that keeps its connection open must not lock others out.
     server.on('drop', () => server.closeIdleConnections());
     await new Promise<void>((done, failed) => {
       server.once('error', (error) => failed(Object.assign(error, { setting: 'METRICS_ADDRESS' })));

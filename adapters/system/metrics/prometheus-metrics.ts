@@ -1,23 +1,23 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import {
-  type Ending,
+  type ExpiryDate,
+  GAUGES,
   type ListFill,
   Metrics,
   type RequestMeasure,
   type SessionMeasure,
-  WATCHED,
   type Watched,
 } from '../../../application/ports/metrics.ts';
 import { EndingDays } from './ending-days.ts';
 import { TenantLabels } from './tenant-labels.ts';
 
-export const PREFIX = 'vidimus_';
+export const METRIC_PREFIX = 'vidimus_';
 // `job` is a label that Prometheus gives itself, so jobs are named by `task`.
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const SIGNING_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-/** There from the start, at 0: of a number that appears with the first one nobody sees that it grew. */
+/** Created at start with 0: the growth of a counter that appears with its first value would go unnoticed. */
 const UNEXPECTED = 500;
-/** What all workers say of the same thing, and what one of them says for all. */
+/** Gauges with the same value in all workers, or a value of one for all. */
 const ALIKE: ReadonlySet<Watched> = new Set(['draining', 'open_session_bytes_highest', 'open_session_bytes_limit']);
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
@@ -25,11 +25,10 @@ type Settings = {
   readonly version: string;
   /** Git commit; null if it is unknown. */
   readonly commit: string | null;
-  /** Tenants that are told apart, at most. */
+  /** Limit of tenants with labels of their own. */
   readonly tenants: number;
 };
 
-/** Metrics as Prometheus reads them, of one process. */
 export class PrometheusMetrics extends Metrics {
   readonly registry = new Registry();
   readonly #tenants: TenantLabels;
@@ -55,7 +54,7 @@ export class PrometheusMetrics extends Metrics {
   constructor({ version, commit, tenants }: Settings) {
     super();
     this.#tenants = new TenantLabels(tenants);
-    const ofTenant = this.#tenants.areTold ? ['tenant'] : [];
+    const tenantLabelNames = this.#tenants.areTold ? ['tenant'] : [];
     collectDefaultMetrics({ register: this.registry });
     const info = this.#gauge('info', 'The release that runs', ['version', 'commit'], 'first');
     info.set({ version, commit: commit ?? '' }, 1);
@@ -65,11 +64,11 @@ export class PrometheusMetrics extends Metrics {
       'method',
       'route',
     ]);
-    this.#sessions = this.#counter('sessions_total', 'Sessions by what became of them', ['kind', 'outcome', 'code', ...ofTenant]);
+    this.#sessions = this.#counter('sessions_total', 'Sessions by what became of them', ['kind', 'outcome', 'code', ...tenantLabelNames]);
     this.#refusedSessions = this.#counter(
       'session_quota_refusals_total',
       'Sessions and requests of wallets that were not opened because of QUOTA_SESSION_BYTES',
-      ofTenant,
+      tenantLabelNames,
     );
     this.#webhooks = this.#counter('webhooks_total', 'Calls of backends of tenants', ['outcome']);
     this.#webhookSeconds = this.#histogram('webhook_duration_seconds', 'Until a backend has answered', []);
@@ -86,7 +85,7 @@ export class PrometheusMetrics extends Metrics {
     this.#jobSuccess = this.#gauge('job_last_success_timestamp_seconds', 'When a job last ended well here', ['task'], 'max');
     this.#jobSeconds = this.#gauge('job_last_duration_seconds', 'How long its last run took', ['task'], 'max');
     this.#health = this.#gauge('health_part_up', 'Parts of GET /health: 1 works, 0 does not', ['part'], 'min');
-    this.#endings = new EndingDays(this.registry, `${PREFIX}days_until_end`, this.#tenants);
+    this.#endings = new EndingDays(this.registry, `${METRIC_PREFIX}days_until_end`, this.#tenants);
     this.#removals = {
       waiting: this.#gauge('tenants_being_removed', 'Removed tenants whose data is not all removed yet', [], 'max'),
       rows: this.#counter('removed_tenant_rows_total', 'Rows of removed tenants that were removed', []),
@@ -99,10 +98,10 @@ export class PrometheusMetrics extends Metrics {
   }
 
   override request({ method, route, status, seconds }: RequestMeasure): void {
-    const known = METHODS.has(method) ? method : 'other';
-    this.#requests.inc({ method: known, route, status });
+    const knownMethod = METHODS.has(method) ? method : 'other';
+    this.#requests.inc({ method: knownMethod, route, status });
     if (status === UNEXPECTED) this.#unexpected.inc();
-    this.#requestSeconds.observe({ method: known, route }, seconds);
+    this.#requestSeconds.observe({ method: knownMethod, route }, seconds);
   }
 
   override session({ tenantId, kind = 'unknown' as never, outcome, code = '' as never }: SessionMeasure): void {
@@ -142,8 +141,8 @@ export class PrometheusMetrics extends Metrics {
     this.#health.set({ part }, Number(isUp));
   }
 
-  override endings(all: readonly Ending[]): void {
-    this.#endings.keep(all);
+  override endings(endings: readonly ExpiryDate[]): void {
+    this.#endings.keep(endings);
   }
 
   override listFill({ lists, used, capacity }: ListFill): void {
@@ -157,10 +156,10 @@ export class PrometheusMetrics extends Metrics {
     this.#removals.rows.inc(removedRows);
   }
 
-  override watch(what: Watched, read: () => Readonly<Record<string, number>>): void {
-    const [label, help]: readonly [string | undefined, string] = WATCHED[what];
+  override observeGauge(what: Watched, read: () => Readonly<Record<string, number>>): void {
+    const [label, help]: readonly [string | undefined, string] = GAUGES[what];
     const gauge = new Gauge({
-      name: PREFIX + what,
+      name: METRIC_PREFIX + what,
       help,
       labelNames: label === undefined ? [] : [label],
       aggregator: ALIKE.has(what) ? 'max' : 'sum',
@@ -176,17 +175,17 @@ export class PrometheusMetrics extends Metrics {
   }
 
   #counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<string> {
-    return new Counter({ name: PREFIX + name, help, labelNames: [...labelNames], registers: [this.registry] });
+    return new Counter({ name: METRIC_PREFIX + name, help, labelNames: [...labelNames], registers: [this.registry] });
   }
 
   #histogram(name: string, help: string, labelNames: readonly string[], buckets = SECONDS): Histogram<string> {
     const registers = [this.registry];
-    return new Histogram({ name: PREFIX + name, help, labelNames: [...labelNames], buckets, registers });
+    return new Histogram({ name: METRIC_PREFIX + name, help, labelNames: [...labelNames], buckets, registers });
   }
 
-  /** @param aggregator what several workers have together. */
+  /** @param aggregator how the values of several workers are combined. */
   #gauge(name: string, help: string, labelNames: readonly string[], aggregator: 'first' | 'max' | 'min'): Gauge<string> {
     const registers = [this.registry];
-    return new Gauge({ name: PREFIX + name, help, labelNames: [...labelNames], aggregator, registers });
+    return new Gauge({ name: METRIC_PREFIX + name, help, labelNames: [...labelNames], aggregator, registers });
   }
 }

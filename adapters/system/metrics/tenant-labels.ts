@@ -1,12 +1,12 @@
-/** Together those that have no name of their own here. */
+/** Shared label of the tenants without a label of their own. */
 const OTHERS = 'others';
 
-/** Names of tenants as values of a label: of so many, the first that are met, and of all others one together. */
+/** Tenants as label values: a limited number of tenants in the order of appearance, and one shared value for all others. */
 export class TenantLabels {
   readonly #most: number;
   readonly #known = new Set<string>();
 
-  /** @param most 0: no tenant is told apart. */
+  /** @param most 0: tenants are not distinguished. */
   constructor(most: number) {
     this.#most = most;
   }

@@ -1,7 +1,7 @@
 import { Kms, type SigningKey, type ToSign } from '../../../application/ports/kms.ts';
 import type { Observer } from './observer.ts';
 
-/** Key providers, each signature of which is told of. */
+/** Key providers whose calls are measured and traced. */
 export class ObservedKms extends Kms {
   readonly #kms: Kms;
   readonly #observer: Observer;
@@ -20,16 +20,16 @@ export class ObservedKms extends Kms {
     return this.#signing(key, datas.length, () => this.#kms.signMany(key, datas));
   }
 
-  override generate(...asked: Parameters<Kms['generate']>): ReturnType<Kms['generate']> {
-    return this.#observer.run('kms generate', {}, () => this.#kms.generate(...asked));
+  override generate(...parameters: Parameters<Kms['generate']>): ReturnType<Kms['generate']> {
+    return this.#observer.run('kms generate', {}, () => this.#kms.generate(...parameters));
   }
 
-  override import(...asked: Parameters<Kms['import']>): ReturnType<Kms['import']> {
-    return this.#observer.run('kms import', {}, () => this.#kms.import(...asked));
+  override import(...parameters: Parameters<Kms['import']>): ReturnType<Kms['import']> {
+    return this.#observer.run('kms import', {}, () => this.#kms.import(...parameters));
   }
 
-  override takeOver(...asked: Parameters<Kms['takeOver']>): ReturnType<Kms['takeOver']> {
-    return this.#observer.run('kms take over', {}, () => this.#kms.takeOver(...asked));
+  override copyToProvider(...parameters: Parameters<Kms['copyToProvider']>): ReturnType<Kms['copyToProvider']> {
+    return this.#observer.run('kms take over', {}, () => this.#kms.copyToProvider(...parameters));
   }
 
   override assertReady(key: SigningKey): void {

@@ -1,7 +1,7 @@
 import { Remote, RemoteError } from '../../../application/ports/remote.ts';
 import type { Observer } from './observer.ts';
 
-/** The way out of the service, each call of which is told of. */
+/** Outgoing client whose calls are measured and traced. */
 export class ObservedRemote extends Remote {
   readonly #remote: Remote;
   readonly #observer: Observer;
@@ -12,12 +12,12 @@ export class ObservedRemote extends Remote {
     this.#observer = observer;
   }
 
-  override refuses(...asked: Parameters<Remote['refuses']>): boolean {
-    return this.#remote.refuses(...asked);
+  override refuses(...parameters: Parameters<Remote['refuses']>): boolean {
+    return this.#remote.refuses(...parameters);
   }
 
   override request(url: string, options: Parameters<Remote['request']>[1]): ReturnType<Remote['request']> {
-    // No address: its path and query may be secrets of a tenant.
+    // The address is left out: its path and query may be secrets of a tenant.
     return this.#observer.run(
       `outgoing ${options.method}`,
       { 'http.request.method': options.method },

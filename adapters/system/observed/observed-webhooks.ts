@@ -1,7 +1,7 @@
 import { WebhookError, Webhooks } from '../../../application/ports/webhooks.ts';
 import type { Observer } from './observer.ts';
 
-/** Calls of backends, each of which is told of. */
+/** Webhook calls that are measured and traced. */
 export class ObservedWebhooks extends Webhooks {
   readonly #webhooks: Webhooks;
   readonly #observer: Observer;
@@ -12,15 +12,15 @@ export class ObservedWebhooks extends Webhooks {
     this.#observer = observer;
   }
 
-  override refuses(...asked: Parameters<Webhooks['refuses']>): boolean {
-    return this.#webhooks.refuses(...asked);
+  override refuses(...parameters: Parameters<Webhooks['refuses']>): boolean {
+    return this.#webhooks.refuses(...parameters);
   }
 
-  override post(...asked: Parameters<Webhooks['post']>): ReturnType<Webhooks['post']> {
+  override post(...parameters: Parameters<Webhooks['post']>): ReturnType<Webhooks['post']> {
     return this.#observer.run(
       'webhook',
       {},
-      () => this.#webhooks.post(...asked),
+      () => this.#webhooks.post(...parameters),
       (metrics, seconds, error) => metrics.webhook(outcomeOf(error), seconds),
     );
   }

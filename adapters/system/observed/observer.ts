@@ -1,9 +1,9 @@
 import type { Metrics } from '../../../application/ports/metrics.ts';
 import type { SpanAttributes, Traces } from '../../../application/ports/traces.ts';
 
-type Tell = (metrics: Metrics, seconds: number, error: unknown) => void;
+type Report = (metrics: Metrics, seconds: number, error: unknown) => void;
 
-/** Tells of calls of ports: how long they took, how they ended, and to which trace they belong. */
+/** Observes calls of ports: their duration, their outcome, and the trace that they belong to. */
 export class Observer {
   readonly metrics: Metrics | undefined;
   readonly traces: Traces | undefined;
@@ -13,17 +13,17 @@ export class Observer {
     this.traces = traces;
   }
 
-  /** @param tell is told once the work has ended. @returns what `work` returns, in the way in which it does. */
-  run<T>(name: string, attributes: SpanAttributes, work: () => T, tell?: Tell): T {
+  /** @param report called when the work has ended. @returns the result of `work`, synchronously or as a promise like `work`. */
+  run<T>(name: string, attributes: SpanAttributes, work: () => T, report?: Report): T {
     const { metrics, traces } = this;
-    const timed = metrics === undefined || tell === undefined ? work : () => measured(work, metrics, tell);
+    const timed = metrics === undefined || report === undefined ? work : () => measured(work, metrics, report);
     return traces === undefined ? timed() : traces.span(name, attributes, timed);
   }
 }
 
-function measured<T>(work: () => T, metrics: Metrics, tell: Tell): T {
-  const began = performance.now();
-  const end = (error?: unknown) => tell(metrics, (performance.now() - began) / 1000, error);
+function measured<T>(work: () => T, metrics: Metrics, report: Report): T {
+  const startedAt = performance.now();
+  const end = (error?: unknown) => report(metrics, (performance.now() - startedAt) / 1000, error);
   try {
     const result = work();
     if (result instanceof Promise) result.then(() => end(), end);

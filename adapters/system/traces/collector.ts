@@ -4,14 +4,13 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type Sampler, SamplingDecision, type SamplingResult, TracerProvider } from '@opentelemetry/sdk-trace';
 import { OtelTraces } from './otel-traces.ts';
 
-/** Spans that wait for the collector; further ones are let go, so that one that is gone costs nothing but this. */
+/** Limit of spans that wait for the collector; further ones are dropped, so that a missing collector costs nothing else. */
 const QUEUE = { maxQueueSize: 4_096, maxExportBatchSize: 512, scheduledDelayMillis: 2_000, exportTimeoutMillis: 5_000 };
 const CLOSE_MS = 2_000;
 
 type Settings = {
-  /** Without the path of the signal. */
+  /** Address without the path of the signal. */
   readonly endpoint: string;
-  /** Part of the traces that is kept, from 0 to 1. */
   readonly ratio: number;
   readonly version: string;
 };
@@ -33,10 +32,7 @@ export function openTraces({ endpoint, ratio, version }: Settings): { readonly t
   };
 }
 
-/**
- * Keeps a part of the traces, by chance: callers choose the ids of theirs, so an id decides nothing. What belongs to a request
- * is kept with it.
- */
+/** Samples traces at random: callers choose the ids of theirs, so an id decides nothing. Spans of a sampled request are kept with it. */
 export class OwnSampler implements Sampler {
   readonly #ratio: number;
 

@@ -16,10 +16,10 @@ import { type RequestTrace, type SpanAttributes, Traces } from '../../../applica
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/;
 const SERVER_ERRORS = 500;
 
-/** Spans by the interface of OpenTelemetry; what becomes of them is the matter of the tracer. */
+/** Spans by the interface of OpenTelemetry; the tracer decides on their export. */
 export class OtelTraces extends Traces {
   readonly #tracer: Tracer;
-  /** Of our own, not the one of the whole process: that belongs to whoever runs us. */
+  /** A separate context, not the global one of the process, which belongs to the application that embeds the service. */
   readonly #contexts = new AsyncLocalStorage<Context>();
 
   constructor(tracer: Tracer) {
@@ -45,7 +45,7 @@ export class OtelTraces extends Traces {
 
   override span<T>(name: string, attributes: SpanAttributes, work: () => T): T {
     const parent = this.#contexts.getStore();
-    // What jobs do by themselves is no trace of anybody.
+    // Work of jobs belongs to no trace.
     if (parent === undefined) return work();
     const span = this.#tracer.startSpan(name, { attributes }, parent);
     return this.#contexts.run(trace.setSpan(parent, span), () => ending(span, work));
@@ -59,14 +59,14 @@ export class OtelTraces extends Traces {
   }
 }
 
-/** Whether it is kept is decided here, whatever the caller says: strangers would make us keep everything. */
+/** The sampling decision is made here, whatever the caller requests: attackers could otherwise make the service keep every trace. */
 function contextOf(parent: string | undefined): Context {
   const [, traceId = '', spanId = ''] = TRACEPARENT.exec(parent ?? '') ?? [];
   const remote = { traceId, spanId, traceFlags: TraceFlags.NONE, isRemote: true };
   return isSpanContextValid(remote) ? trace.setSpanContext(ROOT_CONTEXT, remote) : ROOT_CONTEXT;
 }
 
-/** No message of an error: it may quote what nobody else is to read. */
+/** The message of an error is left out, because it may quote confidential data. */
 function ending<T>(span: Span, work: () => T): T {
   const fail = (error: unknown) => {
     span.setStatus({ code: SpanStatusCode.ERROR });

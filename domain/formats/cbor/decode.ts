@@ -4,7 +4,7 @@ import { type Cbor, type CborKey, EncodedCbor, SimpleValue, TAG, Tagged } from '
 
 const MAX_BYTES = 1536 * 1024;
 const MAX_DEPTH = 32;
-/** A byte can announce an empty map, which takes hundreds of bytes of memory. */
+/** Limits memory: one byte of input can be an empty map, which takes hundreds of bytes. */
 export const MAX_ITEMS = 10_000;
 const INDEFINITE = 31;
 const BREAK = 0xff;
@@ -12,24 +12,24 @@ const BYTES = 2;
 const TEXT = 3;
 
 /**
- * Reads the one item that `bytes` is (RFC 8949 section 3), definite or indefinite in length. Byte strings are
- * slices of the input, not copies.
+ * Decodes the single item in `bytes` (RFC 8949 section 3), of definite or indefinite length. Byte strings are slices of the input, not
+ * copies.
  * @param limits `bytes`: largest input, 1.5 MiB by default.
- * @throws Refusal `malformed` for anything else: trailing bytes, reserved heads, text that is no UTF-8, a key
- *   twice in one map or of another type than integer and text, nesting deeper than 32, more than 10,000 items.
+ * @throws Refusal `malformed` for trailing bytes, reserved heads, text that is no UTF-8, duplicate keys, keys other than integers and
+ * texts, nesting deeper than 32, and more than 10,000 items.
  */
 export function decodeCbor(bytes: Uint8Array, limits: { readonly bytes?: number } = {}): Cbor {
   const maxBytes = limits.bytes ?? MAX_BYTES;
   if (bytes.length > maxBytes) throw malformed(`too long: at most ${maxBytes} bytes are accepted`);
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const cursor = { bytes: buffer, at: 0, items: 0 };
+  const cursor = { bytes: buffer, offset: 0, items: 0 };
   const value = readItem(cursor, 0);
-  if (cursor.at !== bytes.length) throw malformed('trailing bytes');
+  if (cursor.offset !== bytes.length) throw malformed('trailing bytes');
   return value;
 }
 
 function readItem(cursor: Cursor, depth: number): Cbor {
-  const start = cursor.at;
+  const start = cursor.offset;
   const head = readByte(cursor);
   if (++cursor.items > MAX_ITEMS) throw malformed(`too many items: at most ${MAX_ITEMS} are accepted`);
   const info = head & 0x1f;
@@ -75,8 +75,8 @@ function readText(cursor: Cursor, info: number): string {
   const start = skip(cursor, length);
   const { bytes } = cursor;
   const end = start + length;
-  for (let at = start; at < end; at++) {
-    if ((bytes[at] ?? 0) < 0x80) continue;
+  for (let index = start; index < end; index++) {
+    if ((bytes[index] ?? 0) < 0x80) continue;
     const text = decodeUtf8(bytes.subarray(start, end));
     // RFC 8949 section 5.3.1: a text string that is no UTF-8 is not valid.
     if (text === undefined) throw malformed('text is not UTF-8');
@@ -98,19 +98,19 @@ function readChunks(cursor: Cursor, major: typeof BYTES | typeof TEXT): Buffer[]
 }
 
 function readTextChunks(cursor: Cursor): string {
-  let whole = '';
+  let joinedText = '';
   for (const chunk of readChunks(cursor, TEXT)) {
     const text = decodeUtf8(chunk);
-    // RFC 8949 section 3.2.3: no character is spread over chunks.
+    // RFC 8949 section 3.2.3: a character must not span chunks.
     if (text === undefined) throw malformed('text is not UTF-8');
-    whole += text;
+    joinedText += text;
   }
-  return whole;
+  return joinedText;
 }
 
 function atBreak(cursor: Cursor): boolean {
-  if (cursor.bytes[cursor.at] !== BREAK) return false;
-  cursor.at++;
+  if (cursor.bytes[cursor.offset] !== BREAK) return false;
+  cursor.offset++;
   return true;
 }
 
@@ -137,13 +137,13 @@ function readMap(cursor: Cursor, info: number, depth: number): Map<CborKey, Cbor
 }
 
 function readEntry(cursor: Cursor, map: Map<CborKey, Cbor>, depth: number): void {
-  const major = (cursor.bytes[cursor.at] ?? 0) >> 5;
+  const major = (cursor.bytes[cursor.offset] ?? 0) >> 5;
   if (major > 1 && major !== TEXT) throw malformed('map key of another type');
   const key = readItem(cursor, depth) as CborKey;
-  const before = map.size;
+  const previousSize = map.size;
   map.set(key, readItem(cursor, depth));
-  // RFC 8949 section 5.6: two readers could see two documents.
-  if (map.size === before) throw malformed('duplicate map key');
+  // RFC 8949 section 5.6: two decoders could read different documents.
+  if (map.size === previousSize) throw malformed('duplicate map key');
 }
 
 function readTag(cursor: Cursor, info: number, start: number, depth: number): Tagged | EncodedCbor {
@@ -152,7 +152,7 @@ function readTag(cursor: Cursor, info: number, start: number, depth: number): Ta
   if (tag !== TAG.encoded) return new Tagged(tag, value);
   // RFC 8949 section 3.4.5.1
   if (!Buffer.isBuffer(value)) throw malformed('tag 24 without a byte string');
-  return new EncodedCbor(value, cursor.bytes.subarray(start, cursor.at));
+  return new EncodedCbor(value, cursor.bytes.subarray(start, cursor.offset));
 }
 
 function readSimple(cursor: Cursor, info: number): Cbor {
@@ -165,30 +165,30 @@ function readSimple(cursor: Cursor, info: number): Cbor {
   if (info === 26) return bytes.readFloatBE(skip(cursor, 4));
   if (info === 27) return bytes.readDoubleBE(skip(cursor, 8));
   const number = info === 24 ? readByte(cursor) : 0;
-  // RFC 8949 section 3.3: smaller numbers have the short form; 28 to 30 are reserved, a lone break is nothing.
+  // RFC 8949 section 3.3: smaller numbers have the short form; 28 to 30 are reserved, and a break is invalid here.
   if (number < 32) throw malformed('reserved head');
   return new SimpleValue(number);
 }
 
-/** A place in bytes that are read; `items` counts what has been read already. */
-type Cursor = { readonly bytes: Buffer; at: number; items: number };
+/** Read position in the input; `items` counts the decoded items. */
+type Cursor = { readonly bytes: Buffer; offset: number; items: number };
 
 function readByte(cursor: Cursor): number {
-  const byte = cursor.bytes[cursor.at];
+  const byte = cursor.bytes[cursor.offset];
   if (byte === undefined) throw malformed('truncated');
-  cursor.at++;
+  cursor.offset++;
   return byte;
 }
 
-/** Checks that `length` bytes follow, and moves behind them. @returns where they begin. */
+/** Advances by `length` bytes. @returns the offset of the first of them. */
 function skip(cursor: Cursor, length: number): number {
-  const start = cursor.at;
+  const start = cursor.offset;
   if (length > cursor.bytes.length - start) throw malformed('truncated');
-  cursor.at = start + length;
+  cursor.offset = start + length;
   return start;
 }
 
-/** RFC 8949 section 3: the argument of a head, whether or not it is the shortest form. */
+/** RFC 8949 section 3: the argument of a head, in the shortest or a longer form. */
 function readArgument(cursor: Cursor, info: number): number | bigint {
   if (info < 24) return info;
   if (info === 24) return readByte(cursor);
@@ -201,10 +201,10 @@ function readArgument(cursor: Cursor, info: number): number | bigint {
   throw malformed('reserved head');
 }
 
-/** Number of things that follow; each takes a byte or more, so no claim can exceed what is there. */
+/** Number of elements that follow; each takes at least `bytesEach` bytes, so a larger number is invalid. */
 function readLength(cursor: Cursor, info: number, bytesEach: number): number {
   const length = readArgument(cursor, info);
-  if (typeof length === 'bigint' || length * bytesEach > cursor.bytes.length - cursor.at) throw malformed('truncated');
+  if (typeof length === 'bigint' || length * bytesEach > cursor.bytes.length - cursor.offset) throw malformed('truncated');
   return length;
 }
 

@@ -1,30 +1,30 @@
 import { type Cbor, type CborKey, type CborMap, type CborObject, EncodedCbor, isArray, isMap, SimpleValue, TAG, Tagged } from './values.ts';
 
-/** Nobody nests deeper; a cycle would. */
+/** Valid values nest less deeply; a cycle exceeds the limit. */
 const MAX_DEPTH = 64;
 const MAX_UINT64 = 0xffff_ffff_ffff_ffffn;
 const ASCII_LOOP = 48;
 
 /**
- * Writes an item in the deterministic form of RFC 8949 section 4.2: definite lengths, shortest heads and floats,
- * sorted map keys, integers never as floats. `EncodedCbor` goes out as the bytes it holds.
+ * Encodes an item deterministically (RFC 8949 section 4.2): definite lengths, shortest heads and floats, sorted map keys, integers never as
+ * floats. `EncodedCbor` is copied unchanged.
  * @throws RangeError for nesting deeper than 64.
  */
 export function encodeCbor(value: Cbor): Buffer {
   const writer = newWriter();
   write(writer, value, 0);
-  return written(writer);
+  return writtenBytes(writer);
 }
 
-/** Puts an encoded item into a byte string with tag 24 (RFC 8949 section 3.4.5.1). */
+/** Wraps an encoded item in a byte string with tag 24 (RFC 8949 section 3.4.5.1). */
 export function embed(content: Buffer): EncodedCbor {
   const writer = newWriter(content.length + 11);
   writeHead(writer, 6, TAG.encoded);
   writeHead(writer, 2, content.length);
-  const start = writer.at;
+  const start = writer.offset;
   append(writer, content);
-  const whole = written(writer);
-  return new EncodedCbor(whole.subarray(start), whole);
+  const encoded = writtenBytes(writer);
+  return new EncodedCbor(encoded.subarray(start), encoded);
 }
 
 function write(writer: Writer, value: Cbor, depth: number): void {
@@ -34,7 +34,7 @@ function write(writer: Writer, value: Cbor, depth: number): void {
   else if (typeof value === 'boolean') writeByte(writer, value ? 0xf5 : 0xf4);
   else if (value === null || value === undefined) writeByte(writer, value === null ? 0xf6 : 0xf7);
   else if (value instanceof Uint8Array) writeBytes(writer, value);
-  else if (value instanceof EncodedCbor) append(writer, value.whole);
+  else if (value instanceof EncodedCbor) append(writer, value.encoded);
   else if (value instanceof SimpleValue) writeHead(writer, 7, value.number);
   else writeContainer(writer, value, depth + 1);
 }
@@ -56,7 +56,7 @@ function writeBytes(writer: Writer, bytes: Uint8Array): void {
   append(writer, bytes);
 }
 
-/** RFC 8949 section 4.2.1: in the bytewise order of the encoded keys. */
+/** RFC 8949 section 4.2.1: bytewise order of the encoded keys. */
 function writeMap(writer: Writer, map: CborMap, depth: number): void {
   const keys = sorted([...map.keys()], compareKeys);
   writeHead(writer, 5, keys.length);
@@ -75,7 +75,7 @@ function writeObject(writer: Writer, object: CborObject, depth: number): void {
   }
 }
 
-/** Most maps are in order already, and looking costs less than sorting. */
+/** Most maps are sorted already, and checking is cheaper than sorting. */
 function sorted<Key>(keys: Key[], compare: (a: Key, b: Key) => number): Key[] {
   for (let index = 1; index < keys.length; index++) {
     if (compare(keys[index - 1] as Key, keys[index] as Key) > 0) return keys.sort(compare);
@@ -86,12 +86,12 @@ function sorted<Key>(keys: Key[], compare: (a: Key, b: Key) => number): Key[] {
 function compareKeys(a: CborKey, b: CborKey): number {
   if (typeof a === 'string') return typeof b === 'string' ? compareTexts(a, b) : 1;
   if (typeof b === 'string') return -1;
-  // Non-negative integers come first, upwards; then negative ones, downwards.
+  // Non-negative integers come first in ascending order, then negative ones in descending order.
   if (a < 0) return a > b ? -1 : 1;
   return b < 0 || a < b ? -1 : 1;
 }
 
-/** The head puts the shorter text first; length counts bytes. */
+/** The head sorts shorter texts first; the length is in bytes. */
 function compareTexts(a: string, b: string): number {
   const length = Buffer.byteLength(a);
   const difference = length - Buffer.byteLength(b);
@@ -101,25 +101,25 @@ function compareTexts(a: string, b: string): number {
 }
 
 function writeText(writer: Writer, text: string): void {
-  // Short texts are nearly always ASCII, and a loop is then faster than a call out of JavaScript.
+  // Short texts are nearly always ASCII, for which a loop is faster than a native call.
   if (text.length <= ASCII_LOOP && writeAscii(writer, text)) return;
   const length = Buffer.byteLength(text);
   writeHead(writer, 3, length);
-  const at = reserve(writer, length);
-  writer.bytes.write(text, at, 'utf8');
+  const offset = reserve(writer, length);
+  writer.bytes.write(text, offset, 'utf8');
 }
 
 function writeAscii(writer: Writer, text: string): boolean {
-  const before = writer.at;
+  const startOffset = writer.offset;
   writeHead(writer, 3, text.length);
-  const at = reserve(writer, text.length);
+  const offset = reserve(writer, text.length);
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);
     if (code >= 0x80) {
-      writer.at = before;
+      writer.offset = startOffset;
       return false;
     }
-    writer.bytes[at + index] = code;
+    writer.bytes[offset + index] = code;
   }
   return true;
 }
@@ -143,76 +143,75 @@ function writeNumber(writer: Writer, value: number): void {
   else writeHead(writer, 0, value);
 }
 
-/** RFC 8949 section 4.2.2: the shortest float that is the same number. */
+/** RFC 8949 section 4.2.2: the shortest float with the same value. */
 function writeFloat(writer: Writer, value: number): void {
   const [bytes, head] = Object.is(Math.f16round(value), value) ? [2, 0xf9] : Object.is(Math.fround(value), value) ? [4, 0xfa] : [8, 0xfb];
   writeByte(writer, head);
-  const at = reserve(writer, bytes);
+  const offset = reserve(writer, bytes);
   const { buffer, byteOffset } = writer.bytes;
-  const view = new DataView(buffer, byteOffset + at, bytes);
-  // RFC 8949 section 4.2.2: one of the many that are no number stands for all.
+  const view = new DataView(buffer, byteOffset + offset, bytes);
+  // RFC 8949 section 4.2.2: every NaN is encoded alike.
   if (Number.isNaN(value)) view.setUint16(0, 0x7e00);
   else if (bytes === 2) view.setFloat16(0, value);
   else if (bytes === 4) view.setFloat32(0, value);
   else view.setFloat64(0, value);
 }
 
-/** A buffer that grows; only the bytes before `at` have a meaning. */
-type Writer = { bytes: Buffer; at: number };
+/** A growing buffer; only the bytes before `offset` are valid. */
+type Writer = { bytes: Buffer; offset: number };
 
 const FIRST_SIZE = 256;
 
 function newWriter(size = FIRST_SIZE): Writer {
-  return { bytes: Buffer.allocUnsafe(size), at: 0 };
+  return { bytes: Buffer.allocUnsafe(size), offset: 0 };
 }
 
-/** What has been written, not copied. */
-function written({ bytes, at }: Writer): Buffer {
-  return bytes.subarray(0, at);
+function writtenBytes({ bytes, offset }: Writer): Buffer {
+  return bytes.subarray(0, offset);
 }
 
-/** Makes room for `length` bytes. @returns where they begin. */
+/** Reserves `length` bytes. @returns their offset. */
 function reserve(writer: Writer, length: number): number {
-  const at = writer.at;
-  const end = at + length;
+  const offset = writer.offset;
+  const end = offset + length;
   if (end > writer.bytes.length) {
     const larger = Buffer.allocUnsafe(Math.max(writer.bytes.length * 2, end));
-    writer.bytes.copy(larger, 0, 0, at);
+    writer.bytes.copy(larger, 0, 0, offset);
     writer.bytes = larger;
   }
-  writer.at = end;
-  return at;
+  writer.offset = end;
+  return offset;
 }
 
 function writeByte(writer: Writer, byte: number): void {
-  const at = reserve(writer, 1);
-  writer.bytes[at] = byte;
+  const offset = reserve(writer, 1);
+  writer.bytes[offset] = byte;
 }
 
 function append(writer: Writer, bytes: Uint8Array): void {
-  const at = reserve(writer, bytes.length);
-  writer.bytes.set(bytes, at);
+  const offset = reserve(writer, bytes.length);
+  writer.bytes.set(bytes, offset);
 }
 
 /** Type and argument in the shortest form (RFC 8949 section 4.2.1). */
 function writeHead(writer: Writer, major: number, argument: number | bigint): void {
-  const first = major << 5;
-  if (argument < 24) writeByte(writer, first | Number(argument));
+  const majorBits = major << 5;
+  if (argument < 24) writeByte(writer, majorBits | Number(argument));
   else if (argument < 0x100) {
-    const at = reserve(writer, 2);
-    writer.bytes[at] = first | 24;
-    writer.bytes[at + 1] = Number(argument);
+    const offset = reserve(writer, 2);
+    writer.bytes[offset] = majorBits | 24;
+    writer.bytes[offset + 1] = Number(argument);
   } else if (argument < 0x1_0000) {
-    const at = reserve(writer, 3);
-    writer.bytes[at] = first | 25;
-    writer.bytes.writeUInt16BE(Number(argument), at + 1);
+    const offset = reserve(writer, 3);
+    writer.bytes[offset] = majorBits | 25;
+    writer.bytes.writeUInt16BE(Number(argument), offset + 1);
   } else if (argument < 0x1_0000_0000) {
-    const at = reserve(writer, 5);
-    writer.bytes[at] = first | 26;
-    writer.bytes.writeUInt32BE(Number(argument), at + 1);
+    const offset = reserve(writer, 5);
+    writer.bytes[offset] = majorBits | 26;
+    writer.bytes.writeUInt32BE(Number(argument), offset + 1);
   } else {
-    const at = reserve(writer, 9);
-    writer.bytes[at] = first | 27;
-    writer.bytes.writeBigUInt64BE(BigInt(argument), at + 1);
+    const offset = reserve(writer, 9);
+    writer.bytes[offset] = majorBits | 27;
+    writer.bytes.writeBigUInt64BE(BigInt(argument), offset + 1);
   }
 }

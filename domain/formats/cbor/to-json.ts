@@ -2,12 +2,12 @@ import { isMemberName, type Json } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { type Cbor, EncodedCbor, isArray, isBytes, isMap, SimpleValue, TAG, Tagged } from './values.ts';
 
-/** No claim is a number of more than 512 bits. */
+/** Claims never contain numbers above 512 bits. */
 const MAX_BIGNUM_BYTES = 64;
-/** Names come into reports; no element is called by a longer one. */
+/** Names occur in reports, so their length is limited. */
 const MAX_NAME_LENGTH = 256;
 
-/** How byte strings are written (RFC 8949 section 3.4.5.2). */
+/** Text encodings of byte strings (RFC 8949 section 3.4.5.2). */
 type Encoding = 'base64url' | 'base64' | 'hex';
 const ENCODINGS: ReadonlyMap<number | bigint, Encoding> = new Map([
   [21, 'base64url'],
@@ -16,13 +16,13 @@ const ENCODINGS: ReadonlyMap<number | bigint, Encoding> = new Map([
 ]);
 
 /**
- * Shows an item as JSON by the advice of RFC 8949 section 6.1 (OpenID4VP 1.0 section 6.3): byte strings as base64url unless
- * tag 22 or 23 stands around them, bignums as base64url of their bytes with `~` before those of negative ones, times of tag 1
- * as numbers, keys that are integers in decimal, and null for what has no JSON form. Integers beyond 64-bit floats are
- * decimal texts, since JSON readers would change them. Tags without a meaning here are left away.
- * @param parent name of the member whose value it is.
- * @throws Refusal `malformed` for dates and bignums of another form, keys that come out equal or are neither text nor
- *   integers, names of an object's prototype, NUL characters.
+ * Converts an item to JSON by the advice of RFC 8949 section 6.1 (OpenID4VP 1.0 section 6.3): byte strings as base64url unless enclosed in
+ * tag 22 or 23, bignums as base64url of their bytes with the prefix `~` if negative, times of tag 1 as numbers, integer keys in decimal,
+ * and null for values without a JSON form. Integers beyond 64-bit floats become decimal texts, because JSON parsers would change them.
+ * Unknown tags are dropped.
+ * @param parent name of the property with this value.
+ * @throws Refusal `malformed` for dates and bignums of another form, keys that are equal in JSON or neither text nor integer, names of an
+ * object's prototype, NUL characters.
  */
 export function toJson(value: Cbor, encoding: Encoding = 'base64url', parent?: string): Json {
   switch (typeof value) {
@@ -54,13 +54,13 @@ function objectToJson(value: Cbor, encoding: Encoding, parent: string | undefine
   return object;
 }
 
-/** RFC 8949 section 3.4.5.2: tag 23 has upper case letters. */
+/** RFC 8949 section 3.4.5.2: tag 23 uses upper case letters. */
 function encoded(bytes: Buffer, encoding: Encoding): string {
   const text = bytes.toString(encoding);
   return encoding === 'hex' ? text.toUpperCase() : text;
 }
 
-/** The name of a member of an object. @throws Refusal `malformed` */
+/** The name of an object property. @throws Refusal `malformed` */
 export function parsePropertyName(key: unknown, parent?: string): string {
   if (typeof key !== 'string') throw malformed('a map has keys that are not text');
   if (!isMemberName(key, parent)) throw malformed('a map names a member of a prototype');
@@ -69,7 +69,7 @@ export function parsePropertyName(key: unknown, parent?: string): string {
 }
 
 function parseText(text: string): string {
-  // Databases keep no NUL.
+  // PostgreSQL cannot store NUL.
   if (text.includes('\0')) throw malformed('a text contains NUL');
   return text;
 }

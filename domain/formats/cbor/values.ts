@@ -1,12 +1,12 @@
-/** Keys of maps: integers and text, all that COSE and mdoc use. */
+/** Map keys: integers and texts, as used by COSE and mdoc. */
 export type CborKey = string | number | bigint;
 export type CborMap = ReadonlyMap<CborKey, Cbor>;
-/** A map with text keys, for writing. */
+/** A map with text keys, for encoding. */
 export type CborObject = { readonly [name: string]: Cbor };
 
 /**
- * A data item (RFC 8949 section 2). Reading gives byte strings as `Buffer`, maps as `Map`, and integers as
- * `bigint` only where a number cannot hold them.
+ * A data item (RFC 8949 section 2). Decoding returns byte strings as `Buffer`, maps as `Map`, and integers beyond the safe range as
+ * `bigint`.
  */
 export type Cbor =
   | number
@@ -36,7 +36,7 @@ export class Tagged {
   }
 }
 
-/** A simple value without a meaning of its own (RFC 8949 section 3.3). */
+/** A simple value without predefined meaning (RFC 8949 section 3.3). */
 export class SimpleValue {
   readonly number: number;
 
@@ -46,16 +46,16 @@ export class SimpleValue {
 }
 
 /**
- * Tag 24: an item inside a byte string (RFC 8949 section 3.4.5.1). `whole` is tag, head of the byte string and
- * content exactly as received or sent, because digests and signatures cover it; `content` is the inner item.
+ * Tag 24: an item inside a byte string (RFC 8949 section 3.4.5.1). `encoded` is tag, head of the byte string and content exactly as
+ * received or sent, because digests and signatures cover it; `content` is the inner item.
  */
 export class EncodedCbor {
   readonly content: Buffer;
-  readonly whole: Buffer;
+  readonly encoded: Buffer;
 
-  constructor(content: Buffer, whole: Buffer) {
+  constructor(content: Buffer, encoded: Buffer) {
     this.content = content;
-    this.whole = whole;
+    this.encoded = encoded;
   }
 }
 
@@ -64,7 +64,7 @@ export function fullDate(text: string): Tagged {
   return new Tagged(TAG.fullDate, text);
 }
 
-/** `tdate` of ISO/IEC 18013-5 section 7.2.1: UTC and no fractions of seconds, which are cut off. */
+/** `tdate` of ISO/IEC 18013-5 section 7.2.1: UTC without fractions of seconds, which are truncated. */
 export function tdate(time: Date): Tagged {
   return new Tagged(TAG.dateTime, `${time.toISOString().slice(0, 19)}Z`);
 }
@@ -81,7 +81,7 @@ export function isArray(value: Cbor): value is readonly Cbor[] {
   return Array.isArray(value);
 }
 
-/** A non-negative integer that a number can hold. */
+/** A non-negative safe integer. */
 export function isUint(value: Cbor): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }

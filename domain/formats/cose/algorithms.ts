@@ -1,8 +1,8 @@
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../shared/jwk.ts';
 
 /**
- * RFC 9053 section 2, by which ISO/IEC 18013-5 section 9.1.2.4 knows an algorithm, and the fully specified numbers of
- * RFC 9864 section 2. Both mean one algorithm here.
+ * Algorithm numbers of RFC 9053 section 2, used by ISO/IEC 18013-5 section 9.1.2.4, and the fully specified numbers of RFC 9864 section 2.
+ * Both denote the same algorithm here.
  */
 const NUMBERS: Readonly<Record<SigningAlgorithm, readonly [number, number]>> = {
   ES256: [-7, -9],
@@ -11,16 +11,16 @@ const NUMBERS: Readonly<Record<SigningAlgorithm, readonly [number, number]>> = {
   EdDSA: [-8, -19],
 };
 
-/** The name of an algorithm of COSE; `undefined` for everything that is no signature algorithm of this service. */
+/** The name of a COSE algorithm; `undefined` for unsupported algorithms. */
 export function algorithmOfCose(number: unknown): SigningAlgorithm | undefined {
-  return SIGNING_ALGORITHMS.find((algorithm) => NUMBERS[algorithm].some((known) => known === number));
+  return SIGNING_ALGORITHMS.find((algorithm) => NUMBERS[algorithm].some((candidate) => candidate === number));
 }
 
 export function coseAlgorithm(algorithm: SigningAlgorithm): number {
   return NUMBERS[algorithm][0];
 }
 
-/** Every number that means this algorithm, the one that stands in headers first. */
+/** All numbers of this algorithm; the first one is used in headers. */
 export function coseNumbersOf(algorithm: SigningAlgorithm): readonly number[] {
   return NUMBERS[algorithm];
 }

@@ -19,22 +19,22 @@ const CURVES: readonly Curve[] = [
 ];
 
 /**
- * Reads a public signature key. `undefined` for anything else: a private key, a compressed point, coordinates of
- * another length, an `alg` that contradicts the curve, a curve we do not know.
+ * Parses a public signature key. `undefined` for an unsupported key: a private key, a compressed point, coordinates of another length, an
+ * `alg` that contradicts the curve, an unknown curve.
  */
 export function parseCoseKey(value: Cbor): PublicJwk | undefined {
   if (!isMap(value) || value.has(LABEL.d)) return undefined;
   const kty = value.get(LABEL.kty);
-  const curve = CURVES.find((known) => known.number === value.get(LABEL.crv) && known.kty === kty);
+  const curve = CURVES.find((entry) => entry.number === value.get(LABEL.crv) && entry.kty === kty);
   const x = curve && parseCoordinate(value.get(LABEL.x), curve.bytes);
   if (curve === undefined || x === undefined) return undefined;
-  const key: PublicJwk | undefined = curve.kty === OKP ? { kty: 'OKP', crv: curve.name, x } : withY(value, curve, x);
+  const key: PublicJwk | undefined = curve.kty === OKP ? { kty: 'OKP', crv: curve.name, x } : withYCoordinate(value, curve, x);
   if (key === undefined || !value.has(LABEL.alg)) return key;
   return algorithmOfCose(value.get(LABEL.alg)) === algorithmOf(key) ? key : undefined;
 }
 
-function withY(value: CborMap, curve: Curve, x: string): PublicJwk | undefined {
-  // RFC 9053 section 7.1.1: a boolean means a compressed point, which we do not support.
+function withYCoordinate(value: CborMap, curve: Curve, x: string): PublicJwk | undefined {
+  // RFC 9053 section 7.1.1: a boolean means a compressed point, which is not supported.
   const y = parseCoordinate(value.get(LABEL.y), curve.bytes);
   return y === undefined ? undefined : { kty: 'EC', crv: curve.name, x, y };
 }
@@ -43,7 +43,7 @@ function parseCoordinate(value: Cbor, bytes: number): string | undefined {
   return isBytes(value) && value.length === bytes ? value.toString('base64url') : undefined;
 }
 
-/** The COSE_Key of a public key. `undefined` when it is none of the keys that `parseCoseKey` reads. */
+/** The COSE_Key of a public key. `undefined` for keys that `parseCoseKey` does not support. */
 export function coseKeyOf(jwk: PublicJwk): CborMap | undefined {
   const curve = CURVES.find(({ name }) => name === jwk.crv);
   const x = curve && toCoordinate(jwk.x, curve.bytes);

@@ -9,10 +9,10 @@ import { algorithmOfCose, coseAlgorithm } from './algorithms.ts';
 export const HEADER = { alg: 1, crit: 2, type: 16, x5chain: 33 } as const;
 
 const COSE_SIGN1 = 18;
-const NOTHING = Buffer.alloc(0);
+const EMPTY_BYTES = Buffer.alloc(0);
 const EMPTY_MAP = 0xa0;
 
-/** A COSE_Sign1 taken apart (RFC 9052 section 4.2). Nothing is verified yet. */
+/** A parsed COSE_Sign1 (RFC 9052 section 4.2). Nothing is verified yet. */
 export type CoseSign1 = {
   /** The protected header as received; the signature covers exactly these bytes. */
   readonly protectedBytes: Buffer;
@@ -23,7 +23,7 @@ export type CoseSign1 = {
   readonly signature: Buffer;
 };
 
-/** Reads the array of four, with tag 18 or without. @throws Refusal `malformed` */
+/** Parses the array of four, with or without tag 18. @throws Refusal `malformed` */
 export function parseCoseSign1(value: Cbor): CoseSign1 {
   const parts = value instanceof Tagged && value.tag === COSE_SIGN1 ? value.value : value;
   if (!isArray(parts) || parts.length !== 4) throw malformed('not an array of four');
@@ -33,33 +33,32 @@ export function parseCoseSign1(value: Cbor): CoseSign1 {
   const protectedHeader = protectedBytes.length === 0 ? new Map() : decodeCbor(protectedBytes);
   if (!isMap(protectedHeader)) throw malformed('protected header');
   for (const label of protectedHeader.keys()) {
-    // RFC 9052 section 3: no label stands in both.
+    // RFC 9052 section 3: a label must not occur in both.
     if (unprotectedHeader.has(label)) throw malformed('a label stands in both headers');
   }
   return { protectedBytes, protectedHeader, unprotectedHeader, ...(payload !== null && { payload }), signature };
 }
 
 /**
- * The algorithm that the protected header announces; the caller still compares it with the one of its key.
- * @throws Refusal `reason` for none, or one that is not allowed; `unsupported_crit` for an unknown extension.
+ * The algorithm in the protected header; the caller must compare it with the algorithm of the key.
+ * @throws Refusal `reason` for a missing or disallowed algorithm; `unsupported_crit` for an unknown extension.
  */
 export function parseCoseAlgorithm({ protectedHeader }: CoseSign1, allowed: readonly string[], reason: RefusalReason): SigningAlgorithm {
-  // RFC 9052 section 3.1: alg is protected; one that stands unprotected is as good as none.
+  // RFC 9052 section 3.1: alg must be protected; an unprotected one is ignored.
   const algorithm = algorithmOfCose(protectedHeader.get(HEADER.alg));
   if (algorithm === undefined || !allowed.includes(algorithm)) throw new Refusal(reason);
-  // RFC 9052 section 3.1: a critical header that is not understood refuses the message; we understand none.
+  // RFC 9052 section 3.1: an unsupported critical header invalidates the message; none is supported.
   if (protectedHeader.has(HEADER.crit)) throw new Refusal('unsupported_crit');
   return algorithm;
 }
 
-/** The bytes that a signature covers, without external data (RFC 9052 section 4.4). */
+/** The signed bytes, without external data (RFC 9052 section 4.4). */
 export function sigStructure(protectedBytes: Buffer, payload: Buffer): Buffer {
-  // RFC 9052 section 4.4: an empty map is written as an empty string.
+  // RFC 9052 section 4.4: an empty map is encoded as an empty string.
   const isEmpty = protectedBytes.length === 1 && protectedBytes[0] === EMPTY_MAP;
-  return encodeCbor(['Signature1', isEmpty ? NOTHING : protectedBytes, NOTHING, payload]);
+  return encodeCbor(['Signature1', isEmpty ? EMPTY_BYTES : protectedBytes, EMPTY_BYTES, payload]);
 }
 
-/** A protected header that holds the algorithm and nothing else. */
 export function protectedHeaderOf(algorithm: SigningAlgorithm): Buffer {
   return encodeCbor(new Map([[HEADER.alg, coseAlgorithm(algorithm)]]));
 }
@@ -71,7 +70,7 @@ export function buildCoseSign1(parts: Pick<CoseSign1, 'protectedBytes' | 'unprot
 
 /**
  * The certificates of an `x5chain`, leaf first, as DER in standard base64 (RFC 9360 section 2).
- * @returns `undefined` when the header has none, or has something else there.
+ * @returns `undefined` for a missing or invalid header.
  */
 export function parseX5chain(header: CborMap): readonly string[] | undefined {
   const value = header.get(HEADER.x5chain);
@@ -81,7 +80,7 @@ export function parseX5chain(header: CborMap): readonly string[] | undefined {
   return bytes.map((certificate) => certificate.toString('base64'));
 }
 
-/** @param chain DER in standard base64, leaf first. One certificate stands alone, several in an array. */
+/** @param chain DER in standard base64, leaf first. A single certificate is not wrapped in an array. */
 export function x5chainOf(chain: readonly string[]): Cbor {
   const certificates = chain.map((certificate) => Buffer.from(certificate, 'base64'));
   return certificates.length === 1 ? certificates[0] : certificates;

@@ -2,7 +2,7 @@ import { textUpTo } from '../../shared/bounds.ts';
 import { parseCertificate } from './certificate.ts';
 import { parsePemCertificates } from './pem.ts';
 
-/** PEM; a CA certificate, or a signer's own certificate as a pin. */
+/** PEM of a CA certificate, or of a signer's certificate as a pin. */
 export const CertificatePem = textUpTo(20_000).refine((pem) => {
   const [der] = parsePemCertificates(pem, 1) ?? [];
   return der !== undefined && parseCertificate(Buffer.from(der, 'base64')) !== undefined;

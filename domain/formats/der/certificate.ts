@@ -1,28 +1,27 @@
 import { hash, type KeyObject, X509Certificate } from 'node:crypto';
 import { type PublicJwk, parsePublicJwk } from '../../shared/jwk.ts';
-import { printName } from './name.ts';
+import { formatName } from './name.ts';
 import { parseKeyHash } from './public-key.ts';
 import { type DerElement, DerError, parseElement, parseElements, parseOid, parseSequence, TAG } from './reader.ts';
 import { parseSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
 import { parseTime } from './time.ts';
 
-/** What path validation needs to know of an X.509 certificate (RFC 5280 section 4). */
+/** The fields of an X.509 certificate that path validation needs (RFC 5280 section 4). */
 export type Certificate = {
   /** SHA-256 of the DER, base64url. */
   readonly hash: string;
   readonly x509: X509Certificate;
   readonly publicKey: KeyObject;
-  /** Absent for keys that no credential is signed with, RSA for example. */
+  /** Absent for keys of types that do not sign credentials, such as RSA. */
   readonly publicJwk?: PublicJwk;
   /** RFC 4514 string. */
   readonly subjectText: string;
-  /** Names as DER, hexadecimal; `isSameName` compares them. */
+  /** Names as DER in hexadecimal; `isSameName` compares them. */
   readonly subject: string;
   readonly issuer: string;
-  /** Both are times that can be compared, and the end is not before the beginning. */
+  /** Both times are valid, and the end is not before the beginning. */
   readonly notBefore: Date;
   readonly notAfter: Date;
-  /** Algorithm that the issuer signed with. */
   readonly signatureAlgorithm: SignatureAlgorithm;
   /** Present when the extension is. */
   readonly basicConstraints?: { readonly critical: boolean; readonly ca: boolean; readonly pathLength?: number };
@@ -51,14 +50,14 @@ const EXTENSION = {
 } as const;
 
 /**
- * Reads a certificate strictly. `undefined` for anything that is not one, also when its times are none, and when its
- * key is one that nothing should compute with, see `parseKeyHash`.
+ * Parses a certificate strictly. `undefined` for an invalid certificate, also if its times are invalid or its key must not be used, see
+ * `parseKeyHash`.
  */
 export function parseCertificate(der: Buffer): Certificate | undefined {
   try {
     return parseFields(der);
   } catch {
-    // DerError of this service, or OpenSSL could not read it: either way not a certificate.
+    // DerError of this service, or an error of OpenSSL.
     return undefined;
   }
 }
@@ -70,7 +69,7 @@ function parseFields(der: Buffer): Certificate | undefined {
   const [inner, issuer, validity, subject, publicKey] = fields;
   if (inner === undefined || issuer === undefined || subject === undefined) return undefined;
   // RFC 5280 section 4.1.1.2: both must be the same.
-  if (!inner.whole.equals(algorithm.whole)) return undefined;
+  if (!inner.encoded.equals(algorithm.encoded)) return undefined;
 
   const keyHash = parseKeyHash(publicKey);
 
@@ -82,16 +81,16 @@ function parseFields(der: Buffer): Certificate | undefined {
     publicKey: x509.publicKey,
     ...(publicJwk !== undefined && { publicJwk }),
     keyHash,
-    subjectText: printName(subject.whole),
-    subject: subject.whole.toString('hex'),
-    issuer: issuer.whole.toString('hex'),
+    subjectText: formatName(subject.encoded),
+    subject: subject.encoded.toString('hex'),
+    issuer: issuer.encoded.toString('hex'),
     ...parseValidity(validity),
     signatureAlgorithm: parseSignatureAlgorithm(algorithm),
     ...parseExtensions(extensionsOf(fields)),
   };
 }
 
-/** What follows the serial number in what is signed (RFC 5280 section 4.1). */
+/** The fields after the serial number in the signed part (RFC 5280 section 4.1). */
 export function fieldsOf(toBeSigned: DerElement): readonly DerElement[] {
   const fields = parseElements(toBeSigned.content);
   // RFC 5280 section 4.1.2.1: the version is left out in version 1.
@@ -100,7 +99,7 @@ export function fieldsOf(toBeSigned: DerElement): readonly DerElement[] {
 
 /** RFC 5280 section 4.1.2.5 */
 export function parseValidity(field: DerElement | undefined): Pick<Certificate, 'notBefore' | 'notAfter'> {
-  const [begin, end, ...more] = parseSequence(field?.whole ?? Buffer.alloc(0));
+  const [begin, end, ...more] = parseSequence(field?.encoded ?? Buffer.alloc(0));
   if (begin === undefined || end === undefined || more.length > 0) throw new DerError('validity');
   const validity = { notBefore: parseTime(begin), notAfter: parseTime(end) };
   if (validity.notAfter < validity.notBefore) throw new DerError('validity');
@@ -114,12 +113,12 @@ function publicJwkOf(key: KeyObject): PublicJwk | undefined {
 
 export type Extension = { readonly critical: boolean; readonly value: Buffer };
 
-/** By dotted object identifier. @throws Error for one that occurs twice. */
+/** Extensions by dotted object identifier. @throws Error for a duplicate. */
 export function extensionsOf(fields: readonly DerElement[]): ReadonlyMap<string, Extension> {
   return parseExtensionList(fields.find(({ tag }) => tag === 0xa3));
 }
 
-/** @param field explicitly tagged `Extensions`; none where there is no such field. @throws DerError for more than `max`. */
+/** @param field explicitly tagged `Extensions`; absent for a certificate without extensions. @throws DerError for more than `max`. */
 export function parseExtensionList(field: DerElement | undefined, max?: number): ReadonlyMap<string, Extension> {
   const extensions = new Map<string, Extension>();
   for (const extension of field === undefined ? [] : parseSequence(field.content, max)) {
@@ -156,7 +155,7 @@ function parseExtensions(extensions: ReadonlyMap<string, Extension>) {
   };
 }
 
-/** RFC 5280 section 4.2.1.12. @throws DerError also for an extension without any. */
+/** RFC 5280 section 4.2.1.12. @throws DerError also for an empty extension. */
 function parsePurposes(value: Buffer): ReadonlySet<string> {
   const purposes = parseSequence(value).map(({ tag, content }) => {
     if (tag !== TAG.oid) throw new DerError('extended key usage');
@@ -174,7 +173,7 @@ function parseBasicConstraints(value: Buffer, critical: boolean) {
   return {
     critical,
     ca: ca !== undefined && ca.content[0] !== 0,
-    // Longer numbers are no path lengths; OpenSSL has refused negative ones.
+    // Longer numbers are no path lengths; OpenSSL rejects negative ones.
     ...(length !== undefined && {
       pathLength: length.content.readUIntBE(0, Math.min(length.content.length, 4)),
     }),
@@ -182,7 +181,7 @@ function parseBasicConstraints(value: Buffer, critical: boolean) {
 }
 
 /**
- * What others name the key by: what the certificate says, else what anybody would make of the key.
+ * The identifier of the key in other certificates and lists: the extension, or else the hash of the key.
  * @returns base64url.
  */
 export function keyIdentifierOf({ subjectKeyId, keyHash }: Certificate): string {

@@ -1,9 +1,9 @@
 import { DerError, parseElements, parseOid, parseSequence, TAG } from './reader.ts';
 import { parseTime } from './time.ts';
 
-/** More than any list of a signer of credentials has; each is looked at once. */
+/** Exceeds the lists of any issuer of credentials; each entry is visited once. */
 const MAX_ENTRIES = 100_000;
-/** Of one entry. */
+/** Limit of a single entry. */
 const MAX_EXTENSIONS = 10;
 const REASON_CODE = '2.5.29.21';
 /** RFC 5280 section 5.3.1 */
@@ -21,12 +21,12 @@ const REASONS = [
   'aACompromise',
 ] as const;
 
-/** Who stands on the list is revoked, also where the time or the reason cannot be read. */
+/** A certificate on the list is revoked, even if the time or the reason is invalid. */
 export type RevokedEntry = { readonly since?: Date; readonly reason: string };
 
 /**
- * The revoked certificates of a list, as the bytes that they came in: a list has up to a hundred thousand, of which
- * one is looked for, so no object is made of any other.
+ * The revoked certificates of a list in their encoded form: a list may have a hundred thousand entries and one is searched, so no other
+ * entry is parsed.
  */
 export class RevokedEntries {
   readonly #bytes: Buffer;
@@ -34,55 +34,55 @@ export class RevokedEntries {
 
   /**
    * @param bytes content of `revokedCertificates` (RFC 5280 section 5.1.2.6).
-   * @throws DerError for what is no such list, one that is too long, and an entry with a critical extension other than its
-   *   reason: such an entry may be about a certificate of another issuer.
+   * @throws DerError for an invalid or too long list, and for an entry with a critical extension other than its reason: such an entry may
+   * be about a certificate of another issuer.
    */
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
-    this.count = walk(bytes);
+    this.count = visitEntries(bytes);
   }
 
   /** @param serial content of the INTEGER. */
   find(serial: Buffer): RevokedEntry | undefined {
-    const wanted = Buffer.concat([Buffer.from([TAG.integer, serial.length]), serial]);
-    // Found among the bytes first, which is fast; whether it stands where serial numbers do only then.
-    const first = this.#bytes.indexOf(wanted);
-    if (first < 0) return undefined;
-    let found: RevokedEntry | undefined;
-    walk(this.#bytes, (start, end, at) => {
-      if (at < first || found !== undefined || this.#bytes[at + 1] !== serial.length) return;
-      if (this.#bytes.compare(wanted, 0, wanted.length, at, at + wanted.length) !== 0) return;
-      found = parseEntry(this.#bytes.subarray(start, end));
+    const encodedSerial = Buffer.concat([Buffer.from([TAG.integer, serial.length]), serial]);
+    // The byte search is fast; only a hit is compared with the positions of serial numbers.
+    const firstMatch = this.#bytes.indexOf(encodedSerial);
+    if (firstMatch < 0) return undefined;
+    let entry: RevokedEntry | undefined;
+    visitEntries(this.#bytes, (start, end, serialOffset) => {
+      if (serialOffset < firstMatch || entry !== undefined || this.#bytes[serialOffset + 1] !== serial.length) return;
+      if (this.#bytes.compare(encodedSerial, 0, encodedSerial.length, serialOffset, serialOffset + encodedSerial.length) !== 0) return;
+      entry = parseEntry(this.#bytes.subarray(start, end));
     });
-    return found;
+    return entry;
   }
 }
 
-/** @param visit is told where an entry begins and ends, and where its serial number begins. @returns how many there are. */
-function walk(bytes: Buffer, visit?: (start: number, end: number, serial: number) => void): number {
+/** @param visit receives the offsets of an entry's start, its end, and its serial number. @returns the number of entries. */
+function visitEntries(bytes: Buffer, visit?: (start: number, end: number, serial: number) => void): number {
   let count = 0;
-  for (let at = 0; at < bytes.length; ) {
+  for (let offset = 0; offset < bytes.length; ) {
     if (++count > MAX_ENTRIES) throw new DerError('too many entries');
-    if (bytes[at] !== TAG.sequence) throw new DerError('entry');
-    const serial = contentAt(bytes, at, bytes.length);
-    const end = serial + lengthAt(bytes, at);
+    if (bytes[offset] !== TAG.sequence) throw new DerError('entry');
+    const serial = contentAt(bytes, offset, bytes.length);
+    const end = serial + lengthAt(bytes, offset);
     const time = assertSerial(bytes, serial, end);
     const extensions = contentAt(bytes, time, end) + lengthAt(bytes, time);
     if (extensions < end) assertExtensions(bytes.subarray(extensions, end));
-    visit?.(at, end, serial);
-    at = end;
+    visit?.(offset, end, serial);
+    offset = end;
   }
   return count;
 }
 
-/** @returns where it ends. X.690 section 8.3.2: as short as possible, else one number would have two forms. */
-function assertSerial(bytes: Buffer, at: number, limit: number): number {
-  const content = contentAt(bytes, at, limit);
-  const length = lengthAt(bytes, at);
-  const [first = 0, second = 0] = [bytes[content], bytes[content + 1]];
-  const isPadded = length > 1 && ((first === 0 && second < 0x80) || (first === 0xff && second >= 0x80));
-  // RFC 5280 section 4.1.2.2 has at most 20 octets; one length byte will do for what others make.
-  if (bytes[at] !== TAG.integer || length === 0 || length >= 0x80 || isPadded) throw new DerError('serial');
+/** @returns the offset of its end. X.690 section 8.3.2: the shortest form, so that each number has one encoding. */
+function assertSerial(bytes: Buffer, offset: number, limit: number): number {
+  const content = contentAt(bytes, offset, limit);
+  const length = lengthAt(bytes, offset);
+  const [firstByte = 0, secondByte = 0] = [bytes[content], bytes[content + 1]];
+  const isPadded = length > 1 && ((firstByte === 0 && secondByte < 0x80) || (firstByte === 0xff && secondByte >= 0x80));
+  // RFC 5280 section 4.1.2.2 allows at most 20 octets; one length byte suffices for longer ones in use.
+  if (bytes[offset] !== TAG.integer || length === 0 || length >= 0x80 || isPadded) throw new DerError('serial');
   return content + length;
 }
 
@@ -97,7 +97,7 @@ function assertExtensions(field: Buffer): void {
 function parseEntry(entry: Buffer): RevokedEntry {
   try {
     const [, time, extensions] = parseSequence(entry);
-    return { ...(time && { since: parseTime(time) }), reason: reasonOf(extensions?.whole) };
+    return { ...(time && { since: parseTime(time) }), reason: reasonOf(extensions?.encoded) };
   } catch (error) {
     if (!(error instanceof DerError)) throw error;
     return { reason: 'unspecified' };
@@ -113,26 +113,26 @@ function reasonOf(extensions: Buffer | undefined): string {
   return 'unspecified';
 }
 
-/** Where the content of the element begins; it ends before `limit`. */
-function contentAt(bytes: Buffer, at: number, limit: number): number {
-  const start = at + 2 + octetsAt(bytes, at);
-  if (start + lengthAt(bytes, at) > limit) throw new DerError('length');
+/** Offset of the element's content, which ends before `limit`. */
+function contentAt(bytes: Buffer, offset: number, limit: number): number {
+  const start = offset + 2 + octetsAt(bytes, offset);
+  if (start + lengthAt(bytes, offset) > limit) throw new DerError('length');
   return start;
 }
 
-/** Bytes that follow the first byte of the length. X.690 section 10.1: definite form */
-function octetsAt(bytes: Buffer, at: number): number {
-  const first = bytes[at + 1];
-  if (first === undefined || first === 0x80 || first > 0x83) throw new DerError('length');
-  return first < 0x80 ? 0 : first & 0x7f;
+/** Number of further length bytes after the first. X.690 section 10.1: definite form */
+function octetsAt(bytes: Buffer, offset: number): number {
+  const firstByte = bytes[offset + 1];
+  if (firstByte === undefined || firstByte === 0x80 || firstByte > 0x83) throw new DerError('length');
+  return firstByte < 0x80 ? 0 : firstByte & 0x7f;
 }
 
-function lengthAt(bytes: Buffer, at: number): number {
-  const octets = octetsAt(bytes, at);
-  if (octets === 0) return bytes[at + 1] ?? 0;
-  if (at + 2 + octets > bytes.length) throw new DerError('length');
-  const length = bytes.readUIntBE(at + 2, octets);
-  // X.690 section 10.1: as short as possible
+function lengthAt(bytes: Buffer, offset: number): number {
+  const octets = octetsAt(bytes, offset);
+  if (octets === 0) return bytes[offset + 1] ?? 0;
+  if (offset + 2 + octets > bytes.length) throw new DerError('length');
+  const length = bytes.readUIntBE(offset + 2, octets);
+  // X.690 section 10.1: the shortest form
   if (length < 0x80 || length < 2 ** (8 * (octets - 1))) throw new DerError('length');
   return length;
 }

@@ -4,13 +4,13 @@ import { type DerElement, DerError, parseElement, parseElements, parseSequence, 
 import { parseSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
 import { parseTime } from './time.ts';
 
-/** A certificate revocation list (RFC 5280 section 5); nothing of it counts before its signature was verified. */
+/** A certificate revocation list (RFC 5280 section 5); it is not trusted before its signature is verified. */
 export type CertificateList = {
-  /** What is signed, by which algorithm, and the signature. */
+  /** The signed part with algorithm and signature. */
   readonly toBeSigned: Buffer;
   readonly algorithm: SignatureAlgorithm;
   readonly signature: Buffer;
-  /** DER, hexadecimal, as of a `Certificate`. */
+  /** DER in hexadecimal, like the names of `Certificate`. */
   readonly issuer: string;
   readonly thisUpdate: Date;
   readonly nextUpdate: Date;
@@ -18,30 +18,30 @@ export type CertificateList = {
   readonly authorityKeyId?: string;
   /** Content of the INTEGER, hexadecimal. */
   readonly number?: string;
-  /** Which certificates of the issuer it is about; absent: all. */
+  /** The certificates of the issuer that the list covers; absent: all. */
   readonly scope?: ListScope;
   /** Content of `revokedCertificates`, for `RevokedEntries`. */
   readonly entries: Buffer;
 };
 
 export type ListScope = {
-  /** Addresses of the distribution point that it is for; absent: for all. */
+  /** Addresses of its distribution point; absent: all distribution points. */
   readonly points?: readonly string[];
   readonly only?: 'users' | 'authorities';
 };
 
 const EXTENSION = { number: '2.5.29.20', delta: '2.5.29.27', scope: '2.5.29.28', authorityKeyId: '2.5.29.35' } as const;
 const PROCESSED: ReadonlySet<string> = new Set([EXTENSION.number, EXTENSION.scope, EXTENSION.authorityKeyId]);
-/** Of what has a few parts and no more: anybody can send what is no list, and it is read before its signature. */
+/** Limit of elements in structures with few parts, because lists are parsed before their signature is verified. */
 const MAX_PARTS = 20;
 const UTC_TIME = 0x17;
 const GENERALIZED_TIME = 0x18;
 const EXTENSIONS = 0xa0;
 
 /**
- * Reads a complete list of one issuer; its entries, of which there may be many, are left for after its signature.
- * @throws DerError for anything else: delta lists, lists of several issuers or of some reasons only, critical
- *   extensions that are not processed here, and lists that do not say when the next one comes.
+ * Parses a complete list of one issuer; its entries are parsed after its signature was verified.
+ * @throws DerError for an unsupported list: delta lists, lists of several issuers or of some reasons only, critical extensions that are not
+ * processed here, and lists without `nextUpdate`.
  */
 export function parseCrl(der: Buffer): CertificateList {
   const [toBeSigned, algorithm, signature, ...more] = parseSequence(der, MAX_PARTS);
@@ -49,21 +49,21 @@ export function parseCrl(der: Buffer): CertificateList {
     throw new DerError('no certificate revocation list');
   }
   const fields = parseElements(toBeSigned.content, MAX_PARTS);
-  // RFC 5280 section 5.1.2.1: the version is left out in version 1, whose lists have no extensions.
+  // RFC 5280 section 5.1.2.1: version 1 is omitted, and its lists have no extensions.
   const isSecond = fields[0]?.tag === TAG.integer;
   if (isSecond && !fields[0]?.content.equals(Buffer.from([1]))) throw new DerError('version');
-  const [inner, issuer, begin, end, ...rest] = fields.slice(isSecond ? 1 : 0);
+  const [inner, issuer, begin, end, ...remainingFields] = fields.slice(isSecond ? 1 : 0);
   // RFC 5280 section 5.1.1.2: both must be the same.
-  if (inner === undefined || !inner.whole.equals(algorithm.whole)) throw new DerError('algorithm');
+  if (inner === undefined || !inner.encoded.equals(algorithm.encoded)) throw new DerError('algorithm');
   if (issuer?.tag !== TAG.sequence || begin === undefined) throw new DerError('issuer');
-  const revoked = rest[0]?.tag === TAG.sequence ? rest.shift() : undefined;
-  const extensions = isSecond && rest[0]?.tag === EXTENSIONS ? rest.shift() : undefined;
-  if (rest.length > 0) throw new DerError('unknown field');
+  const revoked = remainingFields[0]?.tag === TAG.sequence ? remainingFields.shift() : undefined;
+  const extensions = isSecond && remainingFields[0]?.tag === EXTENSIONS ? remainingFields.shift() : undefined;
+  if (remainingFields.length > 0) throw new DerError('unknown field');
   return {
-    toBeSigned: toBeSigned.whole,
+    toBeSigned: toBeSigned.encoded,
     algorithm: parseSignatureAlgorithm(algorithm),
     signature: parseSignature(signature),
-    issuer: issuer.whole.toString('hex'),
+    issuer: issuer.encoded.toString('hex'),
     ...parseTimes(begin, end),
     ...parseListExtensions(parseExtensionList(extensions, MAX_PARTS)),
     entries: revoked?.content ?? Buffer.alloc(0),
@@ -75,7 +75,7 @@ function parseSignature({ tag, content }: DerElement): Buffer {
   return content.subarray(1);
 }
 
-/** RFC 5280 section 5.1.2.5: `nextUpdate` has to be there; a list without it would count for ever. */
+/** RFC 5280 section 5.1.2.5: `nextUpdate` is required; a list without it would be valid forever. */
 function parseTimes(begin: DerElement, end: DerElement | undefined) {
   if (end?.tag !== UTC_TIME && end?.tag !== GENERALIZED_TIME) throw new DerError('nextUpdate');
   const times = { thisUpdate: parseTime(begin), nextUpdate: parseTime(end) };
@@ -84,7 +84,7 @@ function parseTimes(begin: DerElement, end: DerElement | undefined) {
 }
 
 function parseListExtensions(extensions: ReadonlyMap<string, Extension>) {
-  // RFC 5280 section 5.2.4: it says what has changed and not what is.
+  // RFC 5280 section 5.2.4: a delta list contains changes only.
   if (extensions.has(EXTENSION.delta)) throw new DerError('a delta list');
   for (const [oid, { critical }] of extensions) {
     // RFC 5280 section 5.2

@@ -4,8 +4,8 @@ const FULL_NAME = 0xa0;
 const URI = 0x86;
 
 /**
- * Names of a `DistributionPointName` (RFC 5280 section 4.2.1.13) that are addresses.
- * @param field explicitly tagged `[0]`. @throws DerError for a name relative to another one, which nobody here resolves.
+ * The addresses in a `DistributionPointName` (RFC 5280 section 4.2.1.13).
+ * @param field explicitly tagged `[0]`. @throws DerError for a relative name, which is not resolved here.
  */
 export function parsePointNames(field: DerElement): readonly string[] {
   const name = parseElement(field.content);

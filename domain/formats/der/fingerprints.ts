@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { parsePemCertificates } from './pem.ts';
 
-/** @param pems one certificate each. @returns SHA-256 of their DER, base64url; what cannot be read is left out. */
+/** @param pems one certificate each. @returns SHA-256 of their DER, base64url; invalid certificates are omitted. */
 export function fingerprintsOf(pems: readonly string[]): readonly string[] {
   return pems
     .flatMap((pem) => parsePemCertificates(pem, 1) ?? [])

@@ -4,13 +4,13 @@ import { type DerElement, DerError, parseElement, parseElements, parseOid, parse
 import { parseSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
 import { parseTime } from './time.ts';
 
-/** What a responder says of one certificate (RFC 6960 section 4.2.1); nothing counts before the signature was verified. */
+/** A responder's answer about one certificate (RFC 6960 section 4.2.1); it is not trusted before its signature is verified. */
 export type OcspResponse = {
-  /** What is signed, by which algorithm, and the signature. */
+  /** The signed part with algorithm and signature. */
   readonly toBeSigned: Buffer;
   readonly algorithm: SignatureAlgorithm;
   readonly signature: Buffer;
-  /** Certificates that came along, DER in standard base64: one of them may be that of the responder. */
+  /** Included certificates, DER in standard base64: one of them may be the responder's. */
   readonly certificates: readonly string[];
   readonly status: 'good' | 'revoked' | 'unknown';
   readonly revokedAt?: Date;
@@ -18,7 +18,7 @@ export type OcspResponse = {
   readonly nextUpdate?: Date;
 };
 
-/** The certificate that is asked about: content of its serial number, and the name of its issuer as it writes it, DER. */
+/** The certificate in question: content of its serial number, and its issuer's name in DER as encoded in it. */
 export type OcspSubject = { readonly serial: Buffer; readonly issuerName: Buffer };
 
 const MAX_PARTS = 20;
@@ -27,21 +27,21 @@ const BASIC = '1.3.6.1.5.5.7.48.1.1';
 const ENUMERATED = 0x0a;
 const SUCCESSFUL = Buffer.from([0]);
 
-/** Which certificate is meant (RFC 6960 section 4.1.1), by SHA-1 as every responder knows it: a name, and no proof. */
+/** Identifier of the certificate (RFC 6960 section 4.1.1). SHA-1 is supported by every responder and needs no collision resistance here. */
 function certificateId(issuer: Certificate, { serial, issuerName }: OcspSubject): Buffer {
   const name = hash('sha1', issuerName, 'buffer');
   const key = Buffer.from(issuer.keyHash, 'base64url');
   return sequence(SHA1, element(TAG.octetString, name), element(TAG.octetString, key), element(TAG.integer, serial));
 }
 
-/** A request for one certificate, without a nonce: answers may be made beforehand (RFC 5019). */
-export function makeOcspRequest(issuer: Certificate, subject: OcspSubject): Buffer {
+/** A request for one certificate without a nonce, because responses may be precomputed (RFC 5019). */
+export function buildOcspRequest(issuer: Certificate, subject: OcspSubject): Buffer {
   return sequence(sequence(sequence(sequence(certificateId(issuer, subject)))));
 }
 
 /**
- * @returns the answer about this certificate; undefined where it is about others alone.
- * @throws DerError for anything else than a successful basic response.
+ * @returns the answer about this certificate; undefined if the response contains others only.
+ * @throws DerError unless it is a successful basic response.
  */
 export function parseOcspResponse(der: Buffer, issuer: Certificate, subject: OcspSubject): OcspResponse | undefined {
   const [state, wrapped] = parseSequence(der, MAX_PARTS);
@@ -52,27 +52,27 @@ export function parseOcspResponse(der: Buffer, issuer: Certificate, subject: Ocs
   const [toBeSigned, algorithm, signature, certificates] = parseSequence(body.content, MAX_PARTS);
   if (toBeSigned?.tag !== TAG.sequence || algorithm?.tag !== TAG.sequence) throw new DerError('nothing is signed');
   if (signature?.tag !== TAG.bitString || signature.content[0] !== 0) throw new DerError('signature');
-  const wanted = nameParts(certificateId(issuer, subject));
+  const expectedId = nameParts(certificateId(issuer, subject));
   const answer = answersOf(toBeSigned).find(({ content }) => {
     const [id] = parseElements(content, MAX_PARTS);
-    return id?.tag === TAG.sequence && nameParts(id.whole) === wanted;
+    return id?.tag === TAG.sequence && nameParts(id.encoded) === expectedId;
   });
   if (answer === undefined) return undefined;
   return {
-    toBeSigned: toBeSigned.whole,
+    toBeSigned: toBeSigned.encoded,
     algorithm: parseSignatureAlgorithm(algorithm),
     signature: signature.content.subarray(1),
     certificates:
-      certificates?.tag === 0xa0 ? parseSequence(certificates.content, MAX_PARTS).map(({ whole }) => whole.toString('base64')) : [],
+      certificates?.tag === 0xa0 ? parseSequence(certificates.content, MAX_PARTS).map(({ encoded }) => encoded.toString('base64')) : [],
     ...parseAnswer(answer),
   };
 }
 
-/** Algorithm, names and number; some leave the parameters of SHA-1 out, and some write NULL. */
+/** Normalizes the identifier: the parameters of SHA-1 may be absent or NULL. */
 function nameParts(id: Buffer): string {
   const [algorithm, ...parts] = parseSequence(id, MAX_PARTS);
   const [oid] = parseElements(algorithm?.content ?? Buffer.alloc(0), MAX_PARTS);
-  return [oid, ...parts].map((part) => part?.whole.toString('hex')).join(' ');
+  return [oid, ...parts].map((part) => part?.encoded.toString('hex')).join(' ');
 }
 
 /** `ResponseData`: version, responder, time and the answers. */
@@ -84,9 +84,9 @@ function answersOf({ content }: DerElement): readonly DerElement[] {
 }
 
 function parseAnswer({ content }: DerElement) {
-  const [, status, begin, ...rest] = parseElements(content, MAX_PARTS);
+  const [, status, begin, ...optionalFields] = parseElements(content, MAX_PARTS);
   if (status === undefined || begin === undefined) throw new DerError('answer');
-  const end = rest.find(({ tag }) => tag === 0xa0);
+  const end = optionalFields.find(({ tag }) => tag === 0xa0);
   return {
     ...parseStatus(status),
     thisUpdate: parseTime(begin),
@@ -107,7 +107,7 @@ function sequence(...parts: readonly Buffer[]): Buffer {
   return element(TAG.sequence, ...parts);
 }
 
-/** Of a request: shorter than 128 bytes at each level but the last, which may need one byte more. */
+/** Encodes an element of a request: shorter than 128 bytes at each level but the outermost, which may need one length byte more. */
 function element(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const length = content.length < 0x80 ? [content.length] : [0x81, content.length];

@@ -1,34 +1,33 @@
 import { valueOrUndefined } from '../../shared/value-or-undefined.ts';
 import { parseElement, TAG } from './reader.ts';
 
-/** One encapsulated certificate (RFC 7468 sections 3 and 5.1). */
+/** Markers of an encapsulated certificate (RFC 7468 sections 3 and 5.1). */
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 const END = '-----END CERTIFICATE-----';
 const LINE = 64;
 
 /**
- * Reads PEM certificates in the order in which they stand, in time that grows with the text and no faster: it comes
- * from strangers.
- * @returns DER in standard base64 (the form of `x5c`), or `undefined` when there is none, there are more than
- *   `max`, a block is not one DER SEQUENCE, or another marker stands outside of the blocks. Other text there is
- *   ignored (RFC 7468 section 2), such as that of `openssl x509 -text`.
+ * Parses PEM certificates in their order, in linear time because the text is untrusted.
+ * @returns DER in standard base64 (the form of `x5c`), or `undefined` when there is none, there are more than `max`, a block is not one DER
+ * SEQUENCE, or another marker occurs outside of the blocks. Other text there is ignored (RFC 7468 section 2), such as that of `openssl x509
+ * -text`.
  */
 export function parsePemCertificates(text: string, max = 10): readonly string[] | undefined {
   const certificates: string[] = [];
-  let at = 0;
-  for (let begin = text.indexOf(BEGIN); begin >= 0; begin = text.indexOf(BEGIN, at)) {
+  let offset = 0;
+  for (let begin = text.indexOf(BEGIN); begin >= 0; begin = text.indexOf(BEGIN, offset)) {
     const end = text.indexOf(END, begin);
-    if (end < 0 || hasPemMarker(text.slice(at, begin)) || certificates.length === max) return undefined;
+    if (end < 0 || hasPemMarker(text.slice(offset, begin)) || certificates.length === max) return undefined;
     const base64 = text.slice(begin + BEGIN.length, end).replace(/\s/g, '');
     const der = Buffer.from(base64, 'base64');
     if (der.toString('base64') !== base64 || !isOneSequence(der)) return undefined;
     certificates.push(base64);
-    at = end + END.length;
+    offset = end + END.length;
   }
-  return certificates.length === 0 || hasPemMarker(text.slice(at)) ? undefined : certificates;
+  return certificates.length === 0 || hasPemMarker(text.slice(offset)) ? undefined : certificates;
 }
 
-/** Also misspelt ones: a block that is not read must not be taken for text around the others. */
+/** Matches misspelt markers as well: a block that is not parsed must not be mistaken for surrounding text. */
 const MARKER = /--[\t ]?(?:BEGIN|END)\b/gi;
 
 export function hasPemMarker(text: string): boolean {
@@ -39,7 +38,7 @@ export function countPemMarkers(text: string): number {
   return text.match(MARKER)?.length ?? 0;
 }
 
-/** @param certificates DER in standard base64. @returns the PEM blocks one after the other. */
+/** @param certificates DER in standard base64. @returns concatenated PEM blocks. */
 export function writePemCertificates(certificates: readonly string[]): string {
   return certificates.map((base64) => writePem('CERTIFICATE', base64)).join('');
 }
@@ -50,7 +49,6 @@ export function writePem(label: string, base64: string): string {
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');
 }
 
-/** Whether the bytes are one SEQUENCE and no more. */
 function isOneSequence(der: Buffer): boolean {
-  return valueOrUndefined(() => parseElement(der, TAG.sequence).whole.length === der.length) ?? false;
+  return valueOrUndefined(() => parseElement(der, TAG.sequence).encoded.length === der.length) ?? false;
 }

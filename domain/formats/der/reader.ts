@@ -1,5 +1,5 @@
-/** One element of DER (X.690): its tag byte, its content and its whole encoding, as slices of the input. */
-export type DerElement = { readonly tag: number; readonly content: Buffer; readonly whole: Buffer };
+/** One element of DER (X.690): its tag byte, its content and its complete encoding, as slices of the input. */
+export type DerElement = { readonly tag: number; readonly content: Buffer; readonly encoded: Buffer };
 
 export const TAG = {
   boolean: 0x01,
@@ -12,19 +12,19 @@ export const TAG = {
   set: 0x31,
 } as const;
 
-/** Bytes that are not DER as X.690 section 10 demands it. */
+/** The error for bytes that are not DER (X.690 section 10). */
 export class DerError extends Error {}
 
-function parseAt(bytes: Buffer, at: number): DerElement {
-  const tag = bytes[at];
-  const first = bytes[at + 1];
+function parseAt(bytes: Buffer, offset: number): DerElement {
+  const tag = bytes[offset];
+  const lengthByte = bytes[offset + 1];
   // Tag numbers above 30 do not occur in certificates.
-  if (tag === undefined || first === undefined || (tag & 0x1f) === 0x1f) throw new DerError('tag');
-  let start = at + 2;
-  let length = first;
-  if (first >= 0x80) {
-    const octets = first & 0x7f;
-    // X.690 section 10.1: definite form, as short as possible
+  if (tag === undefined || lengthByte === undefined || (tag & 0x1f) === 0x1f) throw new DerError('tag');
+  let start = offset + 2;
+  let length = lengthByte;
+  if (lengthByte >= 0x80) {
+    const octets = lengthByte & 0x7f;
+    // X.690 section 10.1: definite form, the shortest one
     if (octets === 0 || octets > 3 || start + octets > bytes.length) throw new DerError('length');
     length = bytes.readUIntBE(start, octets);
     if (length < 0x80 || length < 2 ** (8 * (octets - 1))) throw new DerError('length');
@@ -32,25 +32,25 @@ function parseAt(bytes: Buffer, at: number): DerElement {
   }
   const end = start + length;
   if (end > bytes.length) throw new DerError('length');
-  return { tag, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) };
+  return { tag, content: bytes.subarray(start, end), encoded: bytes.subarray(offset, end) };
 }
 
-/** The one element that `bytes` is. @throws DerError for anything else, also for bytes that follow it. */
+/** The single element in `bytes`. @throws DerError for invalid or trailing bytes. */
 export function parseElement(bytes: Buffer, tag?: number): DerElement {
   const element = parseAt(bytes, 0);
-  if (element.whole.length !== bytes.length) throw new DerError('trailing bytes');
+  if (element.encoded.length !== bytes.length) throw new DerError('trailing bytes');
   if (tag !== undefined && element.tag !== tag) throw new DerError('unexpected tag');
   return element;
 }
 
-/** The elements that stand one after the other in `content`. @throws DerError, also for more than `max`. */
+/** The consecutive elements in `content`. @throws DerError, also for more than `max`. */
 export function parseElements(content: Buffer, max = Number.POSITIVE_INFINITY): DerElement[] {
   const elements: DerElement[] = [];
-  for (let at = 0; at < content.length; ) {
+  for (let offset = 0; offset < content.length; ) {
     if (elements.length === max) throw new DerError('too many elements');
-    const element = parseAt(content, at);
+    const element = parseAt(content, offset);
     elements.push(element);
-    at += element.whole.length;
+    offset += element.encoded.length;
   }
   return elements;
 }

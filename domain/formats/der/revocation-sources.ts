@@ -2,19 +2,18 @@ import { type Extension, extensionsOf, fieldsOf, parseValidity } from './certifi
 import { parsePointNames } from './distribution-point.ts';
 import { DerError, parseElements, parseOid, parseSequence, TAG } from './reader.ts';
 
-/** Where a certificate says that its revocation is published. */
 export type RevocationSources = {
   /** Content of the INTEGER. */
   readonly serial: Buffer;
-  /** Name of its issuer as it writes it, DER. */
+  /** Name of its issuer in DER, as encoded in it. */
   readonly issuerName: Buffer;
   /** Addresses of complete lists of its issuer, by distribution point. */
   readonly points: readonly (readonly string[])[];
-  /** Whether any source is named, of whatever kind: lists that are not usable here, or OCSP. */
-  readonly isNamed: boolean;
+  /** True if the certificate names any source: lists of unsupported kinds count, and OCSP. */
+  readonly hasSources: boolean;
   /** Addresses of responders (RFC 6960). */
   readonly responders: readonly string[];
-  /** Whether it says that it is never revoked: RFC 9608, or ETSI EN 319 412-1 section 5.2. */
+  /** True if the certificate declares that it is never revoked: RFC 9608, or ETSI EN 319 412-1 section 5.2. */
   readonly isNeverRevoked: boolean;
   /** Milliseconds. */
   readonly lifetime: number;
@@ -41,9 +40,9 @@ export function revocationSourcesOf(certificate: string): RevocationSources {
   const { responders, hasOcsp } = respondersOf(extensions.get(AUTHORITY_INFORMATION));
   return {
     serial: serialOf(toBeSigned.content),
-    issuerName: issuerName.whole,
+    issuerName: issuerName.encoded,
     points: pointsOf(extensions.get(DISTRIBUTION_POINTS)),
-    isNamed: hasOcsp || extensions.has(DISTRIBUTION_POINTS),
+    hasSources: hasOcsp || extensions.has(DISTRIBUTION_POINTS),
     responders,
     isNeverRevoked: NEVER_REVOKED.some((oid) => extensions.has(oid)),
     lifetime: notAfter.getTime() - notBefore.getTime(),
@@ -51,18 +50,18 @@ export function revocationSourcesOf(certificate: string): RevocationSources {
 }
 
 function serialOf(toBeSigned: Buffer): Buffer {
-  const [first, second] = parseElements(toBeSigned);
-  const serial = first?.tag === 0xa0 ? second : first;
+  const [firstField, secondField] = parseElements(toBeSigned);
+  const serial = firstField?.tag === 0xa0 ? secondField : firstField;
   if (serial?.tag !== TAG.integer || serial.content.length > 0x7f) throw new DerError('serial number');
   return serial.content;
 }
 
-/** RFC 5280 section 4.2.1.13. A point for some reasons, or of another issuer, is left out. */
+/** RFC 5280 section 4.2.1.13. Distribution points for some reasons or of another issuer are omitted. */
 function pointsOf(extension: Extension | undefined): readonly (readonly string[])[] {
   if (extension === undefined) return [];
   return parseSequence(extension.value).flatMap(({ content }) => {
-    const [name, ...others] = parseElements(content);
-    if (name?.tag !== 0xa0 || others.length > 0) return [];
+    const [name, ...furtherFields] = parseElements(content);
+    if (name?.tag !== 0xa0 || furtherFields.length > 0) return [];
     const addresses = namesOf(name).filter(isCallable);
     return addresses.length === 0 ? [] : [addresses];
   });
@@ -72,7 +71,7 @@ function namesOf(name: Parameters<typeof parsePointNames>[0]): readonly string[]
   try {
     return parsePointNames(name);
   } catch {
-    // Relative to the name of the issuer: an entry of a directory, which is not asked.
+    // A name relative to the issuer's is a directory entry, which is not supported.
     return [];
   }
 }
@@ -84,10 +83,12 @@ function isCallable(address: string): boolean {
 /** RFC 5280 section 4.2.2.1 */
 function respondersOf(extension: Extension | undefined) {
   const methods = extension === undefined ? [] : parseSequence(extension.value);
-  const places = methods.flatMap(({ content }) => {
-    const [method, place] = parseElements(content);
-    return method?.tag === TAG.oid && parseOid(method.content) === OCSP ? [place] : [];
+  const ocspAddresses = methods.flatMap(({ content }) => {
+    const [method, address] = parseElements(content);
+    return method?.tag === TAG.oid && parseOid(method.content) === OCSP ? [address] : [];
   });
-  const responders = places.flatMap((place) => (place?.tag === URI ? [place.content.toString('latin1')] : [])).filter(isCallable);
-  return { responders, hasOcsp: places.length > 0 };
+  const responders = ocspAddresses
+    .flatMap((address) => (address?.tag === URI ? [address.content.toString('latin1')] : []))
+    .filter(isCallable);
+  return { responders, hasOcsp: ocspAddresses.length > 0 };
 }

@@ -25,10 +25,10 @@ const HASHES: Readonly<Record<string, PssParameters['hash']>> = {
 };
 /** RFC 4055 section 3.1 */
 const DEFAULT_SALT_LENGTH = 20;
-/** A salt in a key of 4,096 bits is shorter. */
+/** Exceeds the salt length of a key of 4,096 bits. */
 const MAX_SALT_LENGTH = 512;
 
-/** @throws DerError for anything that is not an algorithm with at most one parameter. */
+/** @throws DerError for an invalid algorithm or more than one parameter. */
 export function parseSignatureAlgorithm({ content }: DerElement): SignatureAlgorithm {
   const [type, parameters, ...more] = parseElements(content, 3);
   if (type?.tag !== TAG.oid || more.length > 0) throw new DerError('algorithm');
@@ -37,7 +37,7 @@ export function parseSignatureAlgorithm({ content }: DerElement): SignatureAlgor
   return { oid, ...(pss && { pss }) };
 }
 
-/** @returns undefined for SHA-1, which is the default, and for all other parameters that are not supported. */
+/** @returns undefined for SHA-1, the default, and for all other unsupported parameters. */
 function parsePss(parameters: DerElement | undefined): PssParameters | undefined {
   if (parameters?.tag !== TAG.sequence) return undefined;
   const fields = new Map(parseElements(parameters.content, 4).map(({ tag, content }) => [tag, content]));

@@ -8,17 +8,16 @@ const FORMS: Readonly<Record<number, RegExp>> = {
 };
 
 /**
- * A time of a certificate, in seconds of UTC and in no other form (RFC 5280 sections 4.1.2.5.1 and 4.1.2.5.2).
- * @throws DerError for everything that is no time of the calendar: the one who compared with such a time would learn that
- *   nothing is before or after it.
+ * Parses a time of a certificate, in seconds of UTC (RFC 5280 sections 4.1.2.5.1 and 4.1.2.5.2).
+ * @throws DerError for an invalid date, because a comparison with it would always be false.
  */
 export function parseTime({ tag, content }: Pick<DerElement, 'tag' | 'content'>): Date {
   const text = content.toString('latin1');
   const [, year, month, day, hour, minute, second] = FORMS[tag]?.exec(text) ?? [];
   const full = tag === UTC_TIME ? `${text < '5' ? '20' : '19'}${year}` : year;
-  const wanted = `${full}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
-  const time = new Date(wanted);
-  // 30 February and 24 o'clock would be times of the day after.
-  if (Number.isNaN(time.getTime()) || time.toISOString() !== wanted) throw new DerError('time');
+  const isoText = `${full}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
+  const time = new Date(isoText);
+  // 30 February and 24 o'clock would be normalized to the next day.
+  if (Number.isNaN(time.getTime()) || time.toISOString() !== isoText) throw new DerError('time');
   return time;
 }

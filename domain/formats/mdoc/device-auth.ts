@@ -5,7 +5,7 @@ import { embed, encodeCbor } from '../cbor/encode.ts';
 import { parsePropertyName, toJson } from '../cbor/to-json.ts';
 import type { EncodedCbor } from '../cbor/values.ts';
 import type { JsonNameSpaces } from './items.ts';
-import { emptyElements, setLazily } from './lazy-element.ts';
+import { defineLazyProperty, emptyElements } from './lazy-element.ts';
 import type { KeyAuthorizations } from './mso.ts';
 import { parseMap } from './parse.ts';
 
@@ -18,17 +18,17 @@ const ARRAY_OF_FOUR = Buffer.from([0x84]);
  */
 export function deviceAuthenticationBytes(transcript: Buffer, docType: string, nameSpaces: EncodedCbor): Buffer {
   const context = encodeCbor('DeviceAuthentication');
-  const parts = [ARRAY_OF_FOUR, context, transcript, encodeCbor(docType), nameSpaces.whole];
-  return embed(Buffer.concat(parts)).whole;
+  const parts = [ARRAY_OF_FOUR, context, transcript, encodeCbor(docType), nameSpaces.encoded];
+  return embed(Buffer.concat(parts)).encoded;
 }
 
 /**
- * Reads the elements that the device signed by itself.
- * @throws Refusal `key_authorization` for one that the issuer did not allow (ISO/IEC 18013-5 section 9.3.2),
- *   `malformed` for anything without the form.
+ * Parses the elements that the device signed itself.
+ * @throws Refusal `key_authorization` for an element that the issuer did not authorize (ISO/IEC 18013-5 section 9.3.2), `malformed` for an
+ * invalid structure.
  */
 export function parseDeviceElements(nameSpaces: EncodedCbor, authorizations: KeyAuthorizations): JsonNameSpaces {
-  const read: Record<string, JsonObject> = {};
+  const elementsByNamespace: Record<string, JsonObject> = {};
   for (const [key, value] of parseMap(decodeCbor(nameSpaces.content), 'nameSpaces of deviceSigned')) {
     const namespace = parsePropertyName(key);
     const elements = emptyElements();
@@ -36,9 +36,9 @@ export function parseDeviceElements(nameSpaces: EncodedCbor, authorizations: Key
       const name = parsePropertyName(member);
       const allowed = authorizations.nameSpaces.has(namespace) || authorizations.dataElements.get(namespace)?.has(name);
       if (allowed !== true) throw new Refusal('key_authorization');
-      setLazily(elements, name, () => toJson(element, undefined, name));
+      defineLazyProperty(elements, name, () => toJson(element, undefined, name));
     }
-    read[namespace] = elements;
+    elementsByNamespace[namespace] = elements;
   }
-  return read;
+  return elementsByNamespace;
 }

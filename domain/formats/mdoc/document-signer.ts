@@ -2,10 +2,10 @@ import { Refusal } from '../../shared/refusal.ts';
 import { extensionsOf, fieldsOf, parseValidity } from '../der/certificate.ts';
 import { DerError, parseOid, parseSequence } from '../der/reader.ts';
 
-/** `id-mdl-kp-mdlDS`, the extended key usage of the one who signs mobile driving licences (ISO/IEC 18013-5 B.1.4). */
+/** `id-mdl-kp-mdlDS`: extended key usage of signers of mobile driving licences (ISO/IEC 18013-5 B.1.4). */
 export const MDL_DOCUMENT_SIGNER = '1.0.18013.5.1.2';
 
-/** What the format asks of the signer's certificate beyond its path. */
+/** Requirements of the format on the signer's certificate, beyond path validation. */
 export type DocumentSigner = {
   readonly notBefore: Date;
   readonly notAfter: Date;
@@ -16,9 +16,9 @@ export type DocumentSigner = {
 const EXTENDED_KEY_USAGE = '2.5.29.37';
 
 /**
- * Reads a certificate that path validation has accepted already.
+ * Parses a certificate that path validation has accepted.
  * @param certificate DER in standard base64.
- * @throws Refusal `issuer_key_unresolved` for anything that is no certificate.
+ * @throws Refusal `issuer_key_unresolved` for an invalid certificate.
  */
 export function parseDocumentSigner(certificate: string): DocumentSigner {
   try {
@@ -43,7 +43,7 @@ function parseFields(der: Buffer): DocumentSigner {
   const [toBeSigned] = parseSequence(der);
   if (toBeSigned === undefined) throw new DerError('nothing is signed');
   const fields = fieldsOf(toBeSigned);
-  // Algorithm and issuer stand before the validity.
+  // Algorithm and issuer precede the validity.
   const validity = parseValidity(fields[2]);
   const usage = extensionsOf(fields).get(EXTENDED_KEY_USAGE);
   if (usage === undefined) return validity;

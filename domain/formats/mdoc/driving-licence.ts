@@ -1,68 +1,67 @@
 import { Refusal } from '../../shared/refusal.ts';
-import { type Place, subjectPlace } from '../der/place.ts';
+import { type SubjectLocation, subjectLocation } from '../der/subject-location.ts';
 
 export const DRIVING_LICENCE = 'org.iso.18013.5.1.mDL';
 const NAMESPACE = 'org.iso.18013.5.1';
 
-/** Whether what ISO/IEC 18013-5 says of those who sign driving licences is demanded of them. */
+/** Profiles for the signers of driving licences; `iso-18013-5` enforces the requirements of the standard. */
 export const MDL_PROFILES = ['iso-18013-5', 'none'] as const;
 export type MdlProfile = (typeof MDL_PROFILES)[number];
 
-type NameSpaces = Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>>;
+type LicenceElements = Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>>;
 
-/** Certificates, DER in standard base64. */
 type Signer = {
   readonly certificate: string;
-  /** Who certified it; absent for one that is trusted by itself. */
+  /** The issuer of the certificate; absent for a trust anchor. */
   readonly authority?: string | undefined;
 };
 
 /**
- * Compares where a licence says that it comes from with its signer, and the signer with its authority (ISO/IEC 18013-5 sections 9.3.1 and
- * B.1.4): an authority speaks for its own country alone. Where neither names a country there is nothing to compare.
+ * Compares the location in a licence with its signer's, and the signer's with its authority's (ISO/IEC 18013-5 sections 9.3.1 and B.1.4):
+ * an authority is responsible for its own country only. Without countries there is nothing to compare.
  * @throws Refusal `issuer_country_mismatch`; without the values of elements.
  */
-export function assertIssuingPlace({ certificate, authority }: Signer, elements: NameSpaces): void {
-  const signer = subjectPlace(certificate);
-  const above = authority === undefined ? undefined : subjectPlace(authority);
-  if (above !== undefined && signer.countries.join() !== above.countries.join()) {
-    throw mismatch(`the signer is of ${printed(signer.countries)}, its authority of ${printed(above.countries)}`);
+export function assertIssuingLocation({ certificate, authority }: Signer, elements: LicenceElements): void {
+  const signerLocation = subjectLocation(certificate);
+  const authorityLocation = authority === undefined ? undefined : subjectLocation(authority);
+  if (authorityLocation !== undefined && signerLocation.countries.join() !== authorityLocation.countries.join()) {
+    throw mismatch(`the signer is of ${joinNames(signerLocation.countries)}, its authority of ${joinNames(authorityLocation.countries)}`);
   }
-  if (above !== undefined && areOther(signer.states, above.states)) {
-    throw mismatch(`the signer is of ${printed(signer.states)}, its authority of ${printed(above.states)}`);
+  if (authorityLocation !== undefined && isDifferent(signerLocation.states, authorityLocation.states)) {
+    throw mismatch(`the signer is of ${joinNames(signerLocation.states)}, its authority of ${joinNames(authorityLocation.states)}`);
   }
-  const states = signer.states.length > 0 ? signer.states : (above?.states ?? []);
-  const fault = findIssuingPlaceProblem({ countries: signer.countries, states }, elements);
+  const states = signerLocation.states.length > 0 ? signerLocation.states : (authorityLocation?.states ?? []);
+  const fault = findIssuingLocationProblem({ countries: signerLocation.countries, states }, elements);
   if (fault !== undefined) throw mismatch(fault);
 }
 
 /**
- * What a licence says of its place against that of its signer.
- * @returns what is wrong, without the values of elements.
+ * Compares the location in a licence with its signer's.
+ * @returns the mismatch, without the values of elements.
  */
-export function findIssuingPlaceProblem({ countries, states }: Place, elements: NameSpaces): string | undefined {
+export function findIssuingLocationProblem({ countries, states }: SubjectLocation, elements: LicenceElements): string | undefined {
   const { issuing_country: country, issuing_jurisdiction: jurisdiction } = elements[NAMESPACE] ?? {};
-  if (countries.length > 1) return `the signer is of ${printed(countries)}`;
+  if (countries.length > 1) return `the signer is of ${joinNames(countries)}`;
   if (country !== undefined && countries.length > 0 && !isOneOf(country, countries)) {
-    return `issuing_country is another than ${printed(countries)} of the signer`;
+    return `issuing_country is another than ${joinNames(countries)} of the signer`;
   }
-  // Certificates have the code of ISO 3166-2 with or without the country before it.
+  // Certificates contain the ISO 3166-2 code with or without the country prefix.
   const codes = states.flatMap((state) => [state, ...countries.map((code) => `${code}-${state}`)]);
   if (jurisdiction !== undefined && states.length > 0 && !isOneOf(jurisdiction, codes)) {
-    return `issuing_jurisdiction is another than ${printed(states)} of the signer`;
+    return `issuing_jurisdiction is another than ${joinNames(states)} of the signer`;
   }
   return undefined;
 }
 
-function areOther(own: readonly string[], above: readonly string[]): boolean {
-  return own.length > 0 && above.length > 0 && own.join() !== above.join();
+function isDifferent(signerStates: readonly string[], authorityLocation: readonly string[]): boolean {
+  return signerStates.length > 0 && authorityLocation.length > 0 && signerStates.join() !== authorityLocation.join();
 }
 
-function isOneOf(value: unknown, known: readonly string[]): boolean {
-  return typeof value === 'string' && known.includes(value.toUpperCase());
+function isOneOf(value: unknown, accepted: readonly string[]): boolean {
+  return typeof value === 'string' && accepted.includes(value.toUpperCase());
 }
 
-function printed(names: readonly string[]): string {
+function joinNames(names: readonly string[]): string {
   return names.length === 0 ? 'no country' : names.join(' and ');
 }
 

@@ -4,7 +4,7 @@ import { type Cbor, fullDate, tdate } from '../cbor/values.ts';
 
 type Convert = (value: Json, path: string) => Cbor;
 
-/** Deeper claims would leave no room for what wraps them in a response. */
+/** Deeper claims would exceed the nesting limit of a response. */
 const MAX_DEPTH = 24;
 const FULL_DATE = /^\d{4}-\d{2}-\d{2}$/;
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
@@ -13,8 +13,8 @@ const BASE64URL = /^[A-Za-z0-9_-]*={0,2}$/;
 const DATA_URL = /^data:[^,]{0,200};base64,/;
 
 /**
- * Members whose type follows from their name, in any namespace and at any depth: ISO/IEC 18013-5 section 7.2.1
- * and the rule book of the European PID. `driving_privileges` is an array of maps that holds such dates.
+ * Properties whose type follows from their name, in any namespace and at any depth: ISO/IEC 18013-5 section 7.2.1 and the rule book of the
+ * European PID. `driving_privileges` is an array of maps with such dates.
  */
 const BY_NAME: ReadonlyMap<string, (text: string, path: string) => Cbor> = new Map([
   ['birth_date', parseDate],
@@ -28,7 +28,7 @@ const BY_NAME: ReadonlyMap<string, (text: string, path: string) => Cbor> = new M
 ]);
 const BIOMETRIC = /^biometric_/;
 
-/** What `{ "$type": …, "value": … }` may ask for. */
+/** Types of `{ "$type": …, "value": … }`. */
 const BY_TYPE: ReadonlyMap<unknown, Convert> = new Map([
   ['full-date', parseFullDate],
   ['tdate', parseDateTime],
@@ -37,10 +37,10 @@ const BY_TYPE: ReadonlyMap<unknown, Convert> = new Map([
 ]);
 
 /**
- * The CBOR form of a claim that arrived as JSON. Integers, booleans, texts, arrays and objects map to their likes. Dates (texts
- * `YYYY-MM-DD` or RFC 3339 times) and images (base64, base64url or data URLs) are known by the names in `BY_NAME`. `{ "$type": "full-date"
- * | "tdate" | "bytes" | "text", "value": "…" }` says it outright, wherever it stands.
- * @throws Failure `invalid_input` for a date or an image without its form, an unknown `$type`, too deep a value.
+ * Converts a JSON claim to CBOR. Integers, booleans, texts, arrays and objects map to the equivalent types. Dates (texts `YYYY-MM-DD` or
+ * RFC 3339 times) and images (base64, base64url or data URLs) are recognized by the names in `BY_NAME`. `{ "$type": "full-date" | "tdate" |
+ * "bytes" | "text", "value": "…" }` sets the type explicitly at any depth.
+ * @throws Failure `invalid_input` for an invalid date or image, an unknown `$type`, or nesting that is too deep.
  */
 export function parseElementValue(namespace: string, name: string, json: Json): Cbor {
   return parseProperty(name, json, `claims.${namespace}.${name}`, 1);
@@ -48,7 +48,7 @@ export function parseElementValue(namespace: string, name: string, json: Json): 
 
 function parseProperty(name: string, json: Json, path: string, depth: number): Cbor {
   const convert = BY_NAME.get(name) ?? (BIOMETRIC.test(name) ? parseBytes : undefined);
-  // A date that is a map, as in ISO/IEC 23220-2, or a list of images: the members tell.
+  // A date may be a map, as in ISO/IEC 23220-2, or an image a list; then the properties are converted.
   return convert !== undefined && typeof json === 'string' ? convert(json, path) : parseValue(json, path, depth);
 }
 
@@ -70,13 +70,13 @@ function parseTyped(json: JsonObject, path: string): Cbor {
   return convert(value, path);
 }
 
-/** ISO/IEC 18013-5 section 7.2.1: text is UTF-8; one spelling per character keeps values comparable. */
+/** ISO/IEC 18013-5 section 7.2.1: text is UTF-8; NFC keeps values comparable. */
 function parseText(value: Json, path: string): Cbor {
   if (typeof value !== 'string') throw invalidInput(path, 'A text is written as a string.');
   return value.normalize('NFC');
 }
 
-/** Elements that may be a day or an instant. */
+/** Elements that may be a date or a time. */
 function parseDate(value: string, path: string): Cbor {
   return DATE_TIME.test(value) ? parseDateTime(value, path) : parseFullDate(value, path);
 }
@@ -86,13 +86,13 @@ function parseFullDate(value: Json, path: string): Cbor {
   return fullDate(value);
 }
 
-/** The 30th of February has the form, but no calendar has the day. */
+/** The 30th of February matches the pattern but is no day. */
 function isDay(text: string): boolean {
   const [year = 0, month = 0, day = 0] = text.split('-').map(Number);
   return month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month);
 }
 
-/** Day 0 of a month is the last one of the month before. */
+/** Day 0 of a month is the last day of the previous month. */
 function daysOf(year: number, month: number): number {
   return new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 }
@@ -105,15 +105,15 @@ function parseDateTime(value: Json, path: string): Cbor {
 
 function parseBytes(value: Json, path: string): Cbor {
   const text = typeof value === 'string' ? value.replace(DATA_URL, '') : undefined;
-  if (text === undefined || !(BASE64.test(text) || BASE64URL.test(text)) || isCut(text)) {
+  if (text === undefined || !(BASE64.test(text) || BASE64URL.test(text)) || isIncomplete(text)) {
     throw invalidInput(path, 'Bytes are written in base64, base64url or as a data URL.');
   }
-  // Reads both alphabets.
+  // The decoder accepts both alphabets.
   return Buffer.from(text, 'base64');
 }
 
-/** Whether no bytes are encoded so: a single character over, or padding that does not fill up. */
-function isCut(text: string): boolean {
+/** True for an impossible length: a single surplus character, or incomplete padding. */
+function isIncomplete(text: string): boolean {
   const digits = text.replace(/=+$/, '').length;
   return digits % 4 === 1 || (digits !== text.length && text.length % 4 !== 0);
 }

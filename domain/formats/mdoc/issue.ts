@@ -19,33 +19,30 @@ export type MdocContents = {
   readonly holderKey: PublicJwk;
   /** `chain`: DER in standard base64, leaf first, without the root. */
   readonly signer: { readonly algorithm: SigningAlgorithm; readonly chain: readonly string[] };
-  /** Fractions of seconds are cut off. */
+  /** Fractions of seconds are truncated. */
   readonly validity: { readonly signed: Date; readonly validFrom: Date; readonly validUntil: Date };
   readonly status?: { readonly idx: number; readonly uri: string };
   readonly random: (length: number) => Buffer;
 };
 
 export type PreparedMdoc = {
-  /** What the document signer signs: the Sig_structure of RFC 9052 section 4.4. */
+  /** The bytes that the document signer signs: the Sig_structure of RFC 9052 section 4.4. */
   readonly toSign: Buffer;
   readonly protectedBytes: Buffer;
   readonly unprotectedHeader: CborMap;
   readonly payload: Buffer;
   readonly nameSpaces: ReadonlyMap<string, readonly EncodedCbor[]>;
-  /** The random values of all items. */
   readonly salts: readonly string[];
 };
 
 /** 256 bits, above the 128 that ISO/IEC 18013-5 section 9.1.2.5 demands. */
 const RANDOM_BYTES = 32;
-/** 32 bits decide each place of the shuffle: far more than there are elements. */
+/** 32 bits determine each position of the shuffle, far more than there are elements. */
 const SHUFFLE_BYTES = 4;
 
 /**
- * Builds an mdoc up to its signature (ISO/IEC 18013-5 section 9.1.2), with SHA-256 digests. The bytes that are
- * hashed are the ones that are sent.
- * @throws Failure `invalid_input` for claims without a CBOR form, for times out of order, and for a holder key
- *   that mdoc does not know.
+ * Builds an mdoc up to its signature (ISO/IEC 18013-5 section 9.1.2), with SHA-256 digests over the bytes that are sent.
+ * @throws Failure `invalid_input` for claims without a CBOR form, for inconsistent times, and for an unsupported holder key.
  */
 export function prepareMdoc(contents: MdocContents): PreparedMdoc {
   const { docType, claimsByNamespace, holderKey, signer, validity, status, random } = contents;
@@ -56,12 +53,12 @@ export function prepareMdoc(contents: MdocContents): PreparedMdoc {
   const valueDigests = new Map<string, CborMap>();
   const salts: string[] = [];
   for (const [namespace, claims] of Object.entries(claimsByNamespace)) {
-    const { items, digests, salts: own } = buildItems(namespace, claims, random);
-    // ISO/IEC 18013-5 section 8.3.2.1.2.2: a namespace that is there has items.
+    const { items, digests, salts: namespaceSalts } = buildItems(namespace, claims, random);
+    // ISO/IEC 18013-5 section 8.3.2.1.2.2: an empty namespace is omitted.
     if (items.length === 0) continue;
     nameSpaces.set(namespace, items);
     valueDigests.set(namespace, digests);
-    salts.push(...own);
+    salts.push(...namespaceSalts);
   }
 
   const mso = encodeCbor({
@@ -74,24 +71,24 @@ export function prepareMdoc(contents: MdocContents): PreparedMdoc {
     // Token Status List section 6.3
     ...(status !== undefined && { status: { status_list: { idx: status.idx, uri: status.uri } } }),
   });
-  const payload = embed(mso).whole;
+  const payload = embed(mso).encoded;
   const protectedBytes = protectedHeaderOf(signer.algorithm);
   const unprotectedHeader = new Map([[HEADER.x5chain, x5chainOf(signer.chain)]]);
   const toSign = sigStructure(protectedBytes, payload);
   return { toSign, protectedBytes, unprotectedHeader, payload, nameSpaces, salts };
 }
 
-/** Claims below this number, without a long text or name, are far from every limit, so they are not encoded to find out. */
+/** Claims below this size without a long text or name satisfy every limit, so they need not be encoded. */
 const SMALL_CLAIMS_LENGTH = 2_000;
 const LONG_TEXT = /"[^"]{257}/;
 /** Each element takes two CBOR items in the response and two in the security object. */
 const MAX_ELEMENTS = (MAX_ITEMS - 200) / 2;
-/** Bytes that an element adds to the security object: its digest with head and number. */
+/** Size of an element in the security object: its digest with head and number. */
 const DIGEST_BYTES = 40;
 
 /**
- * Encodes the elements as they would be issued and compares the result with the limits of `parseDeviceResponse` and
- * `verifyItems`, so that a credential of this service can always be presented to it with all its elements.
+ * Encodes the elements as they would be issued and compares the result with the limits of `parseDeviceResponse` and `verifyItems`, so that
+ * our verifier can always accept our credentials with all elements.
  * @throws Failure `invalid_input`
  */
 export function assertMdocWithinLimits(claimsByNamespace: MdocContents['claimsByNamespace']): void {
@@ -113,11 +110,11 @@ export function assertMdocWithinLimits(claimsByNamespace: MdocContents['claimsBy
   if (length > MAX_CLAIMS_LENGTH) throw invalidInput('claims', claimsTooLarge(length));
 }
 
-/** @returns bytes of the encoded item. @throws Failure `invalid_input` when a verifier could not read it. */
+/** @returns bytes of the encoded item. @throws Failure `invalid_input` for an item that a verifier could not decode. */
 function readableLength(item: { readonly elementIdentifier: string; readonly elementValue: Cbor }, path: string) {
   const encoded = embed(encodeCbor(item as unknown as Cbor));
-  // An item that is too large by itself is reported with the size of all claims.
-  if (encoded.content.length > MAX_CLAIMS_LENGTH) return encoded.whole.length;
+  // An oversized item is reported with the size of all claims.
+  if (encoded.content.length > MAX_CLAIMS_LENGTH) return encoded.encoded.length;
   try {
     parsePropertyName(item.elementIdentifier);
     decodeCbor(encoded.content);
@@ -126,11 +123,11 @@ function readableLength(item: { readonly elementIdentifier: string; readonly ele
     if (!(error instanceof Refusal)) throw error;
     throw invalidInput(path, `No verifier of this service could read this element: ${error.message}.`);
   }
-  return encoded.whole.length;
+  return encoded.encoded.length;
 }
 
 /**
- * The IssuerSigned structure as the wallet receives it, base64url (OpenID4VCI 1.0 appendix A.2.4).
+ * The IssuerSigned structure for the wallet, base64url (OpenID4VCI 1.0 appendix A.2.4).
  * @param signature raw: `r || s` for ECDSA.
  */
 export function sealMdoc(prepared: PreparedMdoc, signature: Uint8Array): string {
@@ -145,9 +142,9 @@ function buildItems(
   random: MdocContents['random'],
 ): { readonly items: readonly EncodedCbor[]; readonly digests: CborMap; readonly salts: readonly string[] } {
   const entries = Object.entries(claims);
-  // One call for all: asking the generator once per element costs more than hashing it.
+  // One call for all elements: a call of the generator costs more than hashing an element.
   const bytes = random(entries.length * (RANDOM_BYTES + SHUFFLE_BYTES));
-  // ISO/IEC 18013-5 section 9.1.2.4: the numbers must not tell the order of the elements.
+  // ISO/IEC 18013-5 section 9.1.2.4: the digest ids must not reveal the order of the elements.
   const ids = shuffledIds(bytes.subarray(entries.length * RANDOM_BYTES));
   const digests: [number, Buffer][] = [];
   const salts: string[] = [];
@@ -159,34 +156,34 @@ function buildItems(
       encodeCbor({ random: salt, digestID, elementValue: parseElementValue(namespace, name, value), elementIdentifier: name }),
     );
     // ISO/IEC 18013-5 section 9.1.2.5: over tag, head of the byte string and content
-    digests.push([digestID, sha256(item.whole)]);
+    digests.push([digestID, sha256(item.encoded)]);
     return item;
   });
   return { items, digests: new Map(digests), salts };
 }
 
-/** Making a buffer of a text is faster than having node:crypto make one. */
+/** Converting a binary string is faster than a buffer of node:crypto. */
 function sha256(bytes: Buffer): Buffer {
   return Buffer.from(hash('sha256', bytes, 'binary'), 'binary');
 }
 
-/** The numbers from 0 on, as many as `random` has words, in an order that it decides (Fisher-Yates). */
+/** A random permutation of the numbers from 0, one per word of `random` (Fisher-Yates). */
 function shuffledIds(random: Buffer): number[] {
   const ids = Array.from({ length: random.length / SHUFFLE_BYTES }, (_, index) => index);
-  for (let last = ids.length - 1; last > 0; last--) {
-    const other = random.readUInt32BE(last * SHUFFLE_BYTES) % (last + 1);
-    const id = ids[last] ?? last;
-    ids[last] = ids[other] ?? other;
-    ids[other] = id;
+  for (let index = ids.length - 1; index > 0; index--) {
+    const swapIndex = random.readUInt32BE(index * SHUFFLE_BYTES) % (index + 1);
+    const id = ids[index] ?? index;
+    ids[index] = ids[swapIndex] ?? swapIndex;
+    ids[swapIndex] = id;
   }
   return ids;
 }
 
 function validityInfo({ signed, validFrom, validUntil }: MdocContents['validity']): Cbor {
   const seconds = [signed, validFrom, validUntil].map((time) => Math.floor(time.getTime() / 1000));
-  const [signedAt = Number.NaN, from = Number.NaN, until = Number.NaN] = seconds;
+  const [signedAt = Number.NaN, validFromSeconds = Number.NaN, validUntilSeconds = Number.NaN] = seconds;
   // ISO/IEC 18013-5 section 9.1.2.4
-  if (!(signedAt <= from && from < until)) {
+  if (!(signedAt <= validFromSeconds && validFromSeconds < validUntilSeconds)) {
     throw invalidInput('validity', 'An mdoc is signed before it is valid, and valid before it expires.');
   }
   return { signed: tdate(signed), validFrom: tdate(validFrom), validUntil: tdate(validUntil) };

@@ -4,13 +4,13 @@ import { Refusal } from '../../shared/refusal.ts';
 import { decodeCbor } from '../cbor/decode.ts';
 import { parsePropertyName, toJson } from '../cbor/to-json.ts';
 import { type Cbor, type EncodedCbor, isBytes, isMap, isUint } from '../cbor/values.ts';
-import { emptyElements, setLazily } from './lazy-element.ts';
+import { defineLazyProperty, emptyElements } from './lazy-element.ts';
 import type { MobileSecurityObject } from './mso.ts';
-import { type OpenedMdoc, parseMap } from './parse.ts';
+import { type ParsedMdoc, parseMap } from './parse.ts';
 
 /**
- * Elements as JSON, by namespace. Each is converted when somebody looks at it: what nobody asked for may have no JSON form,
- * and a portrait takes time. Looking at one throws Refusal `malformed` then.
+ * Elements as JSON, by namespace. Each is converted at its first access, because unrequested elements may have no JSON form and a portrait
+ * takes time. The access may throw Refusal `malformed`.
  */
 export type JsonNameSpaces = Readonly<Record<string, JsonObject>>;
 
@@ -18,11 +18,10 @@ const MIN_RANDOM_BYTES = 16;
 const MAX_DIGEST_ID = 2 ** 31 - 1;
 
 /**
- * Holds every item against the digest that the issuer signed (ISO/IEC 18013-5 section 9.3.1) and reads it.
- * @throws Refusal `digest_mismatch`, also for an unknown namespace or number; `duplicate_element`,
- *   `duplicate_digest` or `malformed`.
+ * Verifies every item against its signed digest (ISO/IEC 18013-5 section 9.3.1) and parses it.
+ * @throws Refusal `digest_mismatch`, also for an unknown namespace or number; `duplicate_element`, `duplicate_digest` or `malformed`.
  */
-export function verifyItems(items: OpenedMdoc['items'], mso: MobileSecurityObject): JsonNameSpaces {
+export function verifyItems(items: ParsedMdoc['items'], mso: MobileSecurityObject): JsonNameSpaces {
   const nameSpaces: Record<string, JsonObject> = {};
   for (const [namespace, members] of items) nameSpaces[parsePropertyName(namespace)] = verifyNameSpace(namespace, members, mso);
   return nameSpaces;
@@ -36,17 +35,17 @@ function verifyNameSpace(namespace: string, items: readonly EncodedCbor[], mso: 
     const { digestID, name, value } = parseItem(encoded.content);
     const digest = isMap(digests) ? digests.get(digestID) : undefined;
     // ISO/IEC 18013-5 section 9.1.2.5: over tag, head of the byte string and content, as received
-    const actual = hash(mso.hashName, encoded.whole, 'buffer');
+    const actual = hash(mso.hashName, encoded.encoded, 'buffer');
     if (!isBytes(digest) || digest.length !== actual.length || !timingSafeEqual(digest, actual)) throw new Refusal('digest_mismatch');
     if (Object.hasOwn(elements, name)) throw new Refusal('duplicate_element', name);
     if (ids.has(digestID)) throw new Refusal('duplicate_digest');
     ids.add(digestID);
-    setLazily(elements, name, () => toJson(value, undefined, name));
+    defineLazyProperty(elements, name, () => toJson(value, undefined, name));
   }
   return elements;
 }
 
-/** What items are called, before anybody holds them against their digests. @throws Refusal `malformed`. */
+/** Names of the items, without verification of their digests. @throws Refusal `malformed`. */
 export function parseElementNames(items: readonly EncodedCbor[]): readonly string[] {
   return items.map(({ content }) => parseItem(content).name);
 }

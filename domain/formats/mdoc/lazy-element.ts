@@ -1,21 +1,21 @@
 import type { Json } from '../../shared/json.ts';
 
 /**
- * What lazy members are set on. Without a prototype, since then the engine keeps them as entries: for any other object each of
- * their functions makes a description of the object's form, which lives, with what it refers to, until old objects are collected.
+ * An object for lazy properties. It has no prototype, so that the engine stores it as a dictionary: on any other object each getter creates
+ * a new hidden class, which stays in memory with everything it refers to until an old-space collection.
  */
 export function emptyElements(): Record<string, Json> {
   return Object.create(null);
 }
 
-/** Gives elements a member whose value is made when it is first looked at, and once. */
-export function setLazily(object: Record<string, Json>, name: string, make: () => Json): void {
-  let made: { readonly value: Json } | undefined;
+/** Defines a property whose value is computed once, at its first access. */
+export function defineLazyProperty(object: Record<string, Json>, name: string, compute: () => Json): void {
+  let cached: { readonly value: Json } | undefined;
   Object.defineProperty(object, name, {
     enumerable: true,
     get: () => {
-      made ??= { value: make() };
-      return made.value;
+      cached ??= { value: compute() };
+      return cached.value;
     },
   });
 }

@@ -4,7 +4,7 @@ import { decodeCbor } from '../cbor/decode.ts';
 import { type Cbor, type CborMap, EncodedCbor, isArray, isMap, TAG, Tagged } from '../cbor/values.ts';
 import { assertVersion, parseMap } from './parse.ts';
 
-/** The hashes of ISO/IEC 18013-5 section 9.1.2.5, by the names that node:crypto has for them. */
+/** The hashes of ISO/IEC 18013-5 section 9.1.2.5, by their names in node:crypto. */
 const HASHES: ReadonlyMap<Cbor, string> = new Map([
   ['SHA-256', 'sha256'],
   ['SHA-384', 'sha384'],
@@ -15,32 +15,31 @@ const TDATE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/;
 
 export type ValidityInfo = { readonly signed: Date; readonly validFrom: Date; readonly validUntil: Date; readonly expectedUpdate?: Date };
 
-/** What a device may sign by itself (ISO/IEC 18013-5 section 9.1.2.4, `KeyAuthorizations`). */
+/** Elements that a device may sign itself (ISO/IEC 18013-5 section 9.1.2.4, `KeyAuthorizations`). */
 export type KeyAuthorizations = { readonly nameSpaces: ReadonlySet<Cbor>; readonly dataElements: ReadonlyMap<Cbor, ReadonlySet<Cbor>> };
 
-/** What the issuer signed (ISO/IEC 18013-5 section 9.1.2.4). */
+/** The content signed by the issuer (ISO/IEC 18013-5 section 9.1.2.4). */
 export type MobileSecurityObject = {
   readonly docType: string;
   readonly hashName: string;
-  /** By namespace; digests by digestID. */
+  /** Maps of digests by digestID, by namespace. */
   readonly valueDigests: CborMap;
-  /** A COSE_Key, not read yet. */
+  /** A COSE_Key, not yet parsed. */
   readonly deviceKey: Cbor;
   readonly authorizations: KeyAuthorizations;
   readonly validity: ValidityInfo;
-  /** Absent when the credential has none. */
   readonly status?: Cbor;
 };
 
 /**
- * Reads the verified payload of `issuerAuth`.
+ * Parses the verified payload of `issuerAuth`.
  * @throws Refusal `malformed`, `unsupported_version` or `unsupported_hash`.
  */
 export function parseMso(payload: Buffer): MobileSecurityObject {
-  const outer = decodeCbor(payload);
+  const embeddedMso = decodeCbor(payload);
   // ISO/IEC 18013-5 section 9.1.2.4: MobileSecurityObjectBytes have tag 24.
-  if (!(outer instanceof EncodedCbor)) throw new Refusal('malformed', 'the payload has no tag 24');
-  const mso = parseMap(decodeCbor(outer.content), 'the security object');
+  if (!(embeddedMso instanceof EncodedCbor)) throw new Refusal('malformed', 'the payload has no tag 24');
+  const mso = parseMap(decodeCbor(embeddedMso.content), 'the security object');
   assertVersion(mso.get('version'));
   const hashName = HASHES.get(mso.get('digestAlgorithm'));
   if (hashName === undefined) throw new Refusal('unsupported_hash');
@@ -94,7 +93,7 @@ function readNames(value: Cbor): ReadonlySet<Cbor> {
 }
 
 /**
- * Holds the times of a credential against `now` and the validity of the certificate that signed it.
+ * Validates the times of a credential against `now` and against the validity of the signer's certificate.
  * @throws Refusal `credential_expired`, `credential_not_yet_valid` or `signed_outside_certificate`.
  */
 export function assertValidity(

@@ -5,11 +5,11 @@ import { type Cbor, type CborMap, EncodedCbor, isArray, isMap } from '../cbor/va
 import { type CoseSign1, parseCoseSign1 } from '../cose/sign1.ts';
 import { MAX_PRESENTATION_LENGTH } from '../credential-size.ts';
 
-/** The one document of a DeviceResponse, taken apart. Nothing is verified yet. */
-export type OpenedMdoc = {
+/** The single document of a DeviceResponse, parsed. Nothing is verified yet. */
+export type ParsedMdoc = {
   readonly docType: string;
   readonly issuerAuth: CoseSign1;
-  /** IssuerSignedItemBytes by namespace; empty when the wallet showed none. */
+  /** IssuerSignedItemBytes by namespace; empty when the wallet disclosed none. */
   readonly items: ReadonlyMap<string, readonly EncodedCbor[]>;
   readonly deviceSigned?: DeviceSigned;
 };
@@ -17,17 +17,17 @@ export type OpenedMdoc = {
 export type DeviceSigned = {
   /** DeviceNameSpacesBytes. */
   readonly nameSpaces: EncodedCbor;
-  /** `mac` stands for a COSE_Mac0, which we do not offer and so do not read; absent when neither was sent. */
+  /** `mac` stands for a COSE_Mac0, which is not supported; absent when neither was sent. */
   readonly auth?: CoseSign1 | 'mac';
 };
 
 const VERSION = /^1\.\d{1,3}$/;
 
 /**
- * Reads a DeviceResponse of one document (ISO/IEC 18013-5 section 8.3.2.1.2.2), base64url without padding.
+ * Parses a DeviceResponse with one document (ISO/IEC 18013-5 section 8.3.2.1.2.2), base64url without padding.
  * @throws Refusal `malformed`, `unsupported_version`, `response_status` or `multiple_documents`.
  */
-export function parseDeviceResponse(text: string): OpenedMdoc {
+export function parseDeviceResponse(text: string): ParsedMdoc {
   if (text.length > MAX_PRESENTATION_LENGTH) {
     throw malformed(`the response is too long: at most ${MAX_PRESENTATION_LENGTH} characters are accepted`);
   }
@@ -37,7 +37,7 @@ export function parseDeviceResponse(text: string): OpenedMdoc {
   assertVersion(response.get('version'));
   // ISO/IEC 18013-5 section 8.3.2.1.2.3: only 0 is OK.
   if (response.get('status') !== 0) throw response.has('status') ? new Refusal('response_status') : malformed('status');
-  // The second edition's proofs without knowledge are nothing we can check.
+  // Zero-knowledge proofs of the second edition are not supported.
   if (response.has('zkDocuments')) throw malformed('zkDocuments are not supported');
   const documents = response.get('documents');
   if (!isArray(documents) || documents.length === 0) throw malformed('no documents');
@@ -46,13 +46,13 @@ export function parseDeviceResponse(text: string): OpenedMdoc {
   return parseDocument(parseMap(documents[0], 'the document'));
 }
 
-/** @throws Refusal `malformed` for none, `unsupported_version` for another main version than 1. */
+/** @throws Refusal `malformed` for a missing version, `unsupported_version` for another major version than 1. */
 export function assertVersion(version: Cbor): void {
   if (typeof version !== 'string') throw malformed('version');
   if (!VERSION.test(version)) throw new Refusal('unsupported_version');
 }
 
-function parseDocument(document: CborMap): OpenedMdoc {
+function parseDocument(document: CborMap): ParsedMdoc {
   const docType = document.get('docType');
   if (typeof docType !== 'string') throw malformed('docType');
   const issuerSigned = parseMap(document.get('issuerSigned'), 'issuerSigned');
@@ -67,7 +67,7 @@ function parseDocument(document: CborMap): OpenedMdoc {
   };
 }
 
-function parseNameSpaces(value: Cbor): OpenedMdoc['items'] {
+function parseNameSpaces(value: Cbor): ParsedMdoc['items'] {
   const items = new Map<string, readonly EncodedCbor[]>();
   if (value === undefined) return items;
   for (const [namespace, members] of parseMap(value, 'nameSpaces')) {

@@ -4,16 +4,16 @@ import { type PublicJwk, thumbprint } from '../../shared/jwk.ts';
 import { encodeCbor } from '../cbor/encode.ts';
 import type { Cbor } from '../cbor/values.ts';
 
-/** The key that the response was encrypted to; `undefined` when it was not. */
+/** The encryption key of the response; `undefined` for a plain response. */
 type Encryption = { readonly nonce: string; readonly encryptionKey: PublicJwk | undefined };
 
 /**
- * The SessionTranscript that a wallet signs, CBOR (OpenID4VP 1.0 appendix B.2.6.1). All values are the ones of
- * the request as it was sent, never of the response.
+ * The SessionTranscript that a wallet signs, CBOR (OpenID4VP 1.0 appendix B.2.6.1). All values come from the request as sent, never from
+ * the response.
  */
 export function redirectTranscript(
   request: Encryption & {
-    /** With its prefix. */
+    /** Includes the prefix. */
     readonly clientId: string;
     /** The `response_uri`, or the `redirect_uri` of the response mode `fragment`. */
     readonly responseUri: string;
@@ -23,7 +23,7 @@ export function redirectTranscript(
   return transcript('OpenID4VPHandover', [clientId, nonce, thumbprintOf(request), responseUri]);
 }
 
-/** OpenID4VP 1.0 appendix B.2.6.2. `origin` is opaque and comes without the prefix `origin:`. */
+/** OpenID4VP 1.0 appendix B.2.6.2. `origin` is opaque and has no prefix `origin:`. */
 export function dcApiTranscript(request: Encryption & { readonly origin: string }): Buffer {
   const { origin, nonce } = request;
   return transcript('OpenID4VPDCAPIHandover', [origin, nonce, thumbprintOf(request)]);
@@ -37,7 +37,7 @@ export function interactiveTranscript(request: Encryption & { readonly endpoint:
 
 /**
  * ISO/IEC TS 18013-7 section C.5.
- * @param encryptionInfo exactly as it stood in the request.
+ * @param encryptionInfo exactly as in the request.
  */
 export function isoMdocTranscript(request: { readonly encryptionInfo: string; readonly origin: string }): Buffer {
   return transcript('dcapi', [request.encryptionInfo, request.origin]);

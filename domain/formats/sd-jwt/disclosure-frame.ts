@@ -3,14 +3,14 @@ import { isJsonObject } from '../../shared/json.ts';
 import { NEVER_DISCLOSABLE, RESERVED_NAMES } from './claim-names.ts';
 
 /**
- * Says which parts of a document become selectively disclosable. For an object `hidden` names members, for an
- * array it holds positions; `children` describes what lies below, by member name or decimal position.
+ * The selectively disclosable parts of a document. For an object `hidden` contains property names, for an array positions; `children`
+ * describes nested values, by property name or decimal position.
  */
 export type Frame = {
   readonly hidden: ReadonlySet<string | number>;
-  /** How many digests without a disclosure are mixed in (RFC 9901 section 4.2.5). */
+  /** Number of decoy digests (RFC 9901 section 4.2.5). */
   readonly decoys: number;
-  /** Of `hidden`, what is replaced by a decoy where it is absent (RFC 9901 section 10.4). */
+  /** Entries of `hidden` that are replaced by a decoy if absent (RFC 9901 section 10.4). */
   readonly padded?: ReadonlySet<string | number>;
   readonly children: ReadonlyMap<string, Frame>;
 };
@@ -19,10 +19,10 @@ const MAX_FRAME_DEPTH = 24;
 const MAX_DECOYS = 100;
 
 /**
- * Reads a disclosure frame, for example
+ * Parses a disclosure frame, for example
  * `{ "_sd": ["given_name"], "address": { "_sd": ["street"] }, "nationalities": { "_sd": [0, 1] } }`.
- * @param path where the frame stands in the caller's document.
- * @throws Failure `invalid_input` when it is malformed or hides a claim that has to stay visible.
+ * @param path of the frame in the caller's document.
+ * @throws Failure `invalid_input` for a malformed frame, or one that hides a claim that must stay visible.
  */
 export function parseDisclosureFrame(value: unknown, path = 'disclosureFrame', depth = 1): Frame {
   if (!isJsonObject(value)) throw invalidInput(path, 'A disclosure frame is an object.');
@@ -33,7 +33,7 @@ export function parseDisclosureFrame(value: unknown, path = 'disclosureFrame', d
     if (name === '_sd' || name === '_sd_decoy') continue;
     const childPath = `${path}.${name}`;
     if (RESERVED_NAMES.has(name)) throw invalidInput(childPath, `"${name}" is a reserved name.`);
-    // SD-JWT VC section 2.2.2.3: this includes all members of these claims.
+    // SD-JWT VC section 2.2.2.3: this includes all properties of these claims.
     if (depth === 1 && NEVER_DISCLOSABLE.has(name)) throw invalidInput(childPath, `"${name}" cannot be selectively disclosable.`);
     children.set(name, parseDisclosureFrame(child, childPath, depth + 1));
   }

@@ -1,29 +1,28 @@
 import { hash } from 'node:crypto';
 import { CLOCK_TOLERANCE_SECONDS } from '../../shared/clock-tolerance.ts';
-import { decodeJson, isJsonObject, isTexts, type Json, type JsonObject } from '../../shared/json.ts';
+import { decodeJson, isJsonObject, isStringArray, type Json, type JsonObject } from '../../shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../shared/jwk.ts';
 import { NonceRefusal, Refusal } from '../../shared/refusal.ts';
 import { hashNameOf } from './disclosures.ts';
 import { parseAllowedAlgorithm } from './sd-jwt-vc.ts';
 
-/** What a key binding JWT has to answer. */
 export type ExpectedBinding = {
   readonly now: Date;
-  /** When the request was made; no answer is older. */
+  /** Creation of the request; no response is older. */
   readonly requestedAt?: Date;
   readonly nonce: string;
-  /** The full client identifier, or `origin:` and the origin for the Digital Credentials API. Any of several. */
+  /** The full client identifier, or `origin:` and the origin for the Digital Credentials API. One of several must match. */
   readonly audience: string | readonly string[];
-  /** The exact texts of the request that this credential has to confirm. */
+  /** The exact texts of the request that this credential must confirm. */
   readonly transactionData?: readonly string[];
-  /** Texts that this credential may confirm, because another credential could do so as well. */
+  /** Texts that this credential may confirm, because another credential may do so as well. */
   readonly alternativeTransactionData?: readonly string[];
 };
 
-/** How old an answer may be. */
+/** Limit for the age of a response. */
 const WINDOW_SECONDS = 300;
 
-/** Checks the header of a key binding JWT (RFC 9901 section 4.3) before its signature is verified. */
+/** Validates the header of a key binding JWT (RFC 9901 section 4.3) before its signature is verified. */
 export function assertKeyBindingHeader(header: JsonObject, key: PublicJwk, allowed: readonly string[]): void {
   // RFC 9901 section 4.3: exactly this value
   if (header['typ'] !== 'kb+jwt') throw new Refusal('kb_typ');
@@ -33,9 +32,9 @@ export function assertKeyBindingHeader(header: JsonObject, key: PublicJwk, allow
 }
 
 /**
- * Checks the claims of a key binding JWT whose signature has been verified (RFC 9901 section 7.3, OpenID4VP 1.0 appendix B.3.6).
- * @param boundText what `sd_hash` covers. @param hashName what `_sd_alg` names, as node:crypto calls it.
- * @returns the texts of the expected transaction data that it confirms.
+ * Validates the claims of a key binding JWT with verified signature (RFC 9901 section 7.3, OpenID4VP 1.0 appendix B.3.6).
+ * @param boundText covered by `sd_hash`. @param hashName of `_sd_alg`, in node:crypto.
+ * @returns the confirmed texts of the expected transaction data.
  */
 export function verifyKeyBindingClaims(
   payload: JsonObject,
@@ -71,9 +70,9 @@ function assertTimes(payload: JsonObject, { now, requestedAt }: ExpectedBinding)
   const iat = parseClaim(payload, 'iat');
   // RFC 7519 section 2: a number, fractions allowed
   if (typeof iat !== 'number' || !Number.isFinite(iat)) throw new Refusal('kb_claim_type', 'iat');
-  const requested = requestedAt === undefined ? 0 : requestedAt.getTime() / 1000 - CLOCK_TOLERANCE_SECONDS;
-  const earliest = Math.max(requested, seconds - WINDOW_SECONDS);
-  // RFC 9901 section 7.3 step 5: made recently, and for this request
+  const earliestRequest = requestedAt === undefined ? 0 : requestedAt.getTime() / 1000 - CLOCK_TOLERANCE_SECONDS;
+  const earliest = Math.max(earliestRequest, seconds - WINDOW_SECONDS);
+  // RFC 9901 section 7.3 step 5: created recently, and for this request
   if (iat > seconds + CLOCK_TOLERANCE_SECONDS || iat < Math.floor(earliest)) throw new Refusal('kb_iat_window');
 
   const { exp, nbf } = payload;
@@ -97,9 +96,8 @@ function parseText(payload: JsonObject, name: string): string {
 }
 
 /**
- * Checks `transaction_data_hashes` (OpenID4VP 1.0 appendix B.3.3.1). A hash is over the text exactly as it
- * stood in the request. Each required text must be confirmed and each hash must belong to a text; the order
- * says nothing. Without any expected text the claims are ignored.
+ * Verifies `transaction_data_hashes` (OpenID4VP 1.0 appendix B.3.3.1). A hash covers the exact text in the request. Each required text must
+ * be confirmed, and each hash must belong to a text; the order is irrelevant. Without expected texts the claims are ignored.
  * @returns the confirmed texts.
  */
 export function verifyTransactionData(
@@ -112,9 +110,9 @@ export function verifyTransactionData(
   if (hashes === undefined && required.length === 0) return [];
   if (hashes === undefined) throw new Refusal('transaction_data_missing');
 
-  const sent = [...required, ...alternatives];
-  const hashName = parseHashName(payload, sent);
-  const textOfHash = new Map(sent.map((text) => [hash(hashName, text, 'base64url'), text]));
+  const requestedTexts = [...required, ...alternatives];
+  const hashName = parseHashName(payload, requestedTexts);
+  const textOfHash = new Map(requestedTexts.map((text) => [hash(hashName, text, 'base64url'), text]));
   const confirmed = parseHashes(hashes).map((value) => textOfHash.get(value));
   // OpenID4VP 1.0 appendix B.3.3.1: each hash maps to an entry of the request.
   if (confirmed.includes(undefined)) throw new Refusal('transaction_data_mismatch', 'unknown hash');
@@ -124,16 +122,16 @@ export function verifyTransactionData(
 }
 
 function parseHashes(value: Json): readonly string[] {
-  if (!isTexts(value) || value.length === 0) throw new Refusal('transaction_data_mismatch', 'not a list of hashes');
+  if (!isStringArray(value) || value.length === 0) throw new Refusal('transaction_data_mismatch', 'not a list of hashes');
   return value;
 }
 
-/** OpenID4VP 1.0 appendix B.3.3.1: one algorithm for all hashes; it is named when the request names any. */
+/** OpenID4VP 1.0 appendix B.3.3.1: one algorithm for all hashes; it must be named if the request names any. */
 function parseHashName(payload: JsonObject, sent: readonly string[]): string {
   const offers = sent.map(offeredAlgorithms).filter((offer) => offer !== undefined);
-  const named = payload['transaction_data_hashes_alg'];
-  if (named === undefined && offers.length > 0) throw new Refusal('transaction_data_alg', 'not named');
-  const algorithm = named ?? 'sha-256';
+  const statedAlgorithm = payload['transaction_data_hashes_alg'];
+  if (statedAlgorithm === undefined && offers.length > 0) throw new Refusal('transaction_data_alg', 'not named');
+  const algorithm = statedAlgorithm ?? 'sha-256';
   const offered = offers.length > 0 ? offers : [['sha-256']];
   if (!offered.every((offer) => offer.includes(algorithm))) throw new Refusal('transaction_data_alg');
   const hashName = hashNameOf(algorithm);

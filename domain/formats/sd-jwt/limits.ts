@@ -1,13 +1,13 @@
-import { MAX_STRANGER_MEMBERS } from '../../shared/json.ts';
+import { MAX_UNTRUSTED_PROPERTIES } from '../../shared/json.ts';
 
-/** Disclosures of one SD-JWT. */
+/** Limit per SD-JWT. */
 export const MAX_DISCLOSURES = 1000;
 
 /**
- * Members and entries of the issuer-signed payload: a digest for each disclosure, decoys, and visible claims. They are
- * counted before the signature is verified, because the payload is parsed before.
+ * Limit of properties and entries of the issuer-signed payload: a digest for each disclosure, decoys, and visible claims. The payload is
+ * parsed, and thus counted, before the signature is verified.
  */
 export const MAX_ISSUER_MEMBERS = 5_000;
 
-/** Members and entries of the value of one disclosure. */
-export const MAX_DISCLOSURE_MEMBERS = MAX_STRANGER_MEMBERS;
+/** Limit of properties and entries of a disclosed value. */
+export const MAX_DISCLOSURE_MEMBERS = MAX_UNTRUSTED_PROPERTIES;

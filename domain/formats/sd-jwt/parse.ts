@@ -3,14 +3,14 @@ import { MAX_PRESENTATION_LENGTH } from '../credential-size.ts';
 import { type CompactJws, parseCompactJws } from '../jose/compact.ts';
 import { MAX_DISCLOSURES, MAX_ISSUER_MEMBERS } from './limits.ts';
 
-/** An SD-JWT or SD-JWT+KB taken apart (RFC 9901 section 4). Nothing is verified yet. */
-export type OpenedSdJwt = {
+/** A parsed SD-JWT or SD-JWT+KB (RFC 9901 section 4). Nothing is verified yet. */
+export type ParsedSdJwt = {
   readonly issuer: CompactJws;
-  /** As received; their digests are over exactly these texts. */
+  /** The received texts; digests cover exactly these texts. */
   readonly disclosures: readonly string[];
   /** The key binding JWT. Absent when the text ends with `~`. */
   readonly keyBinding?: CompactJws;
-  /** What `sd_hash` covers: everything up to and including the last `~` (RFC 9901 section 4.3.1). */
+  /** The text covered by `sd_hash`: everything up to and including the last `~` (RFC 9901 section 4.3.1). */
   readonly boundText: string;
 };
 
@@ -19,10 +19,10 @@ const HEADER_BYTES = 32 * 1024;
 const DISCLOSURE = /^[A-Za-z0-9_-]+$/;
 
 /**
- * Splits a presentation at `~`. The JSON serialization (RFC 9901 section 8) is not supported.
- * @throws Refusal `malformed` for anything that does not have the form, or exceeds a limit.
+ * Parses a presentation in compact form. The JSON serialization (RFC 9901 section 8) is not supported.
+ * @throws Refusal `malformed` for an invalid form or an exceeded limit.
  */
-export function parseSdJwt(text: string): OpenedSdJwt {
+export function parseSdJwt(text: string): ParsedSdJwt {
   if (text.length > MAX_PRESENTATION_LENGTH) {
     throw new Refusal('malformed', `too long: at most ${MAX_PRESENTATION_LENGTH} characters are accepted`);
   }
@@ -30,7 +30,7 @@ export function parseSdJwt(text: string): OpenedSdJwt {
   if (lastTilde < 0) throw new Refusal('malformed', 'no separator');
 
   const boundText = text.slice(0, lastTilde + 1);
-  // One part more than allowed is enough to know that there are too many.
+  // One part more than allowed is sufficient to detect an excess.
   const parts = boundText.slice(0, -1).split('~', MAX_DISCLOSURES + 2);
   const [issuerText = '', ...disclosures] = parts;
   if (disclosures.length > MAX_DISCLOSURES) throw new Refusal('malformed', `too many disclosures: at most ${MAX_DISCLOSURES} are accepted`);

@@ -1,28 +1,28 @@
 import { CLOCK_TOLERANCE_SECONDS } from '../../shared/clock-tolerance.ts';
 import { defined } from '../../shared/defined.ts';
-import { isJsonObject, isTexts, type Json, type JsonObject } from '../../shared/json.ts';
+import { isJsonObject, isStringArray, type Json, type JsonObject } from '../../shared/json.ts';
 import { algorithmOf, type PublicJwk, parsePublicJwk, type SigningAlgorithm } from '../../shared/jwk.ts';
 import { Refusal, type RefusalReason } from '../../shared/refusal.ts';
 import { parseAlgorithm, parseX5c } from '../jose/compact.ts';
 import { NEVER_DISCLOSABLE } from './claim-names.ts';
 import type { ProcessedClaims } from './disclosures.ts';
 
-/** What the issuer says about the credential itself. Times are NumericDates (RFC 7519 section 2). */
+/** Claims about the credential itself. Times are NumericDates (RFC 7519 section 2). */
 export type SdJwtVc = { readonly vct: string; readonly iss?: string; readonly iat?: number; readonly nbf?: number; readonly exp?: number };
 
 /**
- * Checks the header of the issuer-signed JWT (SD-JWT VC section 2.2.1).
- * @returns the algorithm it announces, which must still be the one of the issuer's key.
+ * Validates the header of the issuer-signed JWT (SD-JWT VC section 2.2.1).
+ * @returns the algorithm of the header, which the caller must compare with the issuer's key.
  */
 export function parseIssuerHeader(header: JsonObject, allowed: readonly string[]): SigningAlgorithm {
   const { typ } = header;
   const type = typeof typ === 'string' ? typ.toLowerCase() : undefined;
-  // SD-JWT VC section 2.2.1; RFC 7515 section 4.1.9 lets "application/" be left out.
+  // SD-JWT VC section 2.2.1; RFC 7515 section 4.1.9 permits the omission of "application/".
   if (type !== 'dc+sd-jwt' && type !== 'application/dc+sd-jwt') throw new Refusal('issuer_typ');
   return parseAllowedAlgorithm(header, allowed, 'issuer_alg');
 }
 
-/** @throws Refusal `reason` for an algorithm that is not allowed, `unsupported_crit` for an unknown extension. */
+/** @throws Refusal `reason` for a disallowed algorithm, `unsupported_crit` for an unknown extension. */
 export function parseAllowedAlgorithm(header: JsonObject, allowed: readonly string[], reason: RefusalReason): SigningAlgorithm {
   const verdict = parseAlgorithm(header, allowed);
   if (verdict.fault === 'crit') throw new Refusal('unsupported_crit');
@@ -37,24 +37,21 @@ export function parseCertificateChain(header: JsonObject): readonly string[] {
   throw new Refusal('issuer_key_unresolved', header['x5c'] === undefined ? 'no x5c' : 'x5c is not base64');
 }
 
-/**
- * Refuses claims that came out of a disclosure although their type forbids it (SD-JWT VC section 2.2.2.3,
- * RFC 9901 section 9.7). Parts of such claims count, disclosed or not.
- */
+/** Rejects disclosed claims whose type forbids it (SD-JWT VC section 2.2.2.3, RFC 9901 section 9.7), including nested values. */
 export function assertNoForbiddenDisclosures(payload: JsonObject, processed: ProcessedClaims): void {
   for (const name of NEVER_DISCLOSABLE) {
     const hidden = processed.disclosedNames.has(name);
-    if (hidden || (Object.hasOwn(payload, name) && holdsDigests(payload[name] as Json))) throw new Refusal('forbidden_disclosure', name);
+    if (hidden || (Object.hasOwn(payload, name) && containsDigests(payload[name] as Json))) throw new Refusal('forbidden_disclosure', name);
   }
 }
 
-function holdsDigests(value: Json): boolean {
+function containsDigests(value: Json): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([name, member]) => name === '_sd' || name === '...' || holdsDigests(member));
+  return Object.entries(value).some(([name, member]) => name === '_sd' || name === '...' || containsDigests(member));
 }
 
 /**
- * Reads the claims of the credential's own type and checks its times against `now` (SD-JWT VC section 2.2.2).
+ * Parses the claims about the credential and validates its times against `now` (SD-JWT VC section 2.2.2).
  * @throws Refusal `malformed`, `credential_expired` or `credential_not_yet_valid`.
  */
 export function parseSdJwtVc(payload: JsonObject, processed: ProcessedClaims, now: Date): SdJwtVc {
@@ -64,7 +61,7 @@ export function parseSdJwtVc(payload: JsonObject, processed: ProcessedClaims, no
   if (iss !== undefined && typeof iss !== 'string') throw new Refusal('malformed', 'iss');
   const exp = parseNumericDate(payload['exp'], 'exp');
   const nbf = parseNumericDate(payload['nbf'], 'nbf');
-  // `iat` alone may have been disclosed selectively.
+  // Only `iat` may be disclosed selectively.
   const iat = parseNumericDate(processed.claims['iat'], 'iat');
 
   const seconds = now.getTime() / 1000;
@@ -77,15 +74,15 @@ export function parseSdJwtVc(payload: JsonObject, processed: ProcessedClaims, no
 }
 
 /**
- * A credential may be for certain recipients alone, which is rare (RFC 9901 section 7.1 step 6, RFC 7519 section 4.1.3).
+ * A credential may be restricted to certain recipients, which is rare (RFC 9901 section 7.1 step 6, RFC 7519 section 4.1.3).
  * @param aud of the credential, disclosed or visible. @param recipients names of the verifier.
- * @throws Refusal `credential_audience`, or `malformed` for what is no text or texts.
+ * @throws Refusal `credential_audience`, or `malformed` for an invalid type.
  */
 export function assertRecipients(aud: unknown, recipients: readonly string[] = []): void {
   if (aud === undefined) return;
-  const named = typeof aud === 'string' ? [aud] : aud;
-  if (!isTexts(named)) throw new Refusal('malformed', 'aud');
-  if (!recipients.some((recipient) => named.includes(recipient))) throw new Refusal('credential_audience');
+  const audiences = typeof aud === 'string' ? [aud] : aud;
+  if (!isStringArray(audiences)) throw new Refusal('malformed', 'aud');
+  if (!recipients.some((recipient) => audiences.includes(recipient))) throw new Refusal('credential_audience');
 }
 
 /** RFC 7519 section 2: a number, fractions allowed. */
@@ -96,8 +93,8 @@ function parseNumericDate(value: unknown, name: string): number | undefined {
 }
 
 /**
- * The key that a holder has to prove (RFC 7800 section 3.2). Keys by reference are not resolved.
- * @throws Refusal `holder_key_missing` also for private or symmetric keys and for an `alg` that contradicts.
+ * The key that the holder must prove (RFC 7800 section 3.2). Keys by reference are not resolved.
+ * @throws Refusal `holder_key_missing` also for private or symmetric keys and for a contradictory `alg`.
  */
 export function parseHolderKey(payload: JsonObject): PublicJwk {
   const { cnf } = payload;

@@ -1,8 +1,7 @@
 import type { DcqlQuery } from '../../dcql/query.ts';
 
-/** One document to ask for: whether the verifier keeps an element, by namespace and name (ISO/IEC 18013-5 section 8.3.2.1.2.1). */
+/** The request of one document; the value of an element is `intentToRetain` (ISO/IEC 18013-5 section 8.3.2.1.2.1). */
 export type IsoMdocQuery = {
-  /** Of the credential query. */
   readonly id: string;
   readonly docType: string;
   readonly nameSpaces: { readonly [namespace: string]: { readonly [element: string]: boolean } };
@@ -11,31 +10,31 @@ export type IsoMdocQuery = {
 type CredentialQuery = DcqlQuery['credentials'][number];
 type Claim = NonNullable<CredentialQuery['claims']>[number];
 export type IsoMdocFault = { readonly path: readonly (string | number)[]; readonly message: string };
-type Asked = { readonly queries: readonly IsoMdocQuery[]; readonly faults: readonly IsoMdocFault[] };
+type IsoMdocQueries = { readonly queries: readonly IsoMdocQuery[]; readonly faults: readonly IsoMdocFault[] };
 
 /**
- * What ISO/IEC TS 18013-7 Annex C asks for where DCQL asks for `query`: it knows documents and their elements, no alternatives. So the
- * first option that mdocs satisfy is asked for, and the first of `claim_sets`; the answer is held against the query as it is written.
- * @returns faults when mdocs alone cannot satisfy it, or it is not clear which query a document answers.
+ * Converts a DCQL query to requests of ISO/IEC TS 18013-7 Annex C, which supports documents and elements but no alternatives. Therefore the
+ * first option that mdocs satisfy is requested, and the first of `claim_sets`; the response is validated against the original query.
+ * @returns faults when mdocs alone cannot satisfy it, or the query of a document is ambiguous.
  */
-export function isoMdocQueries(query: DcqlQuery): Asked {
+export function isoMdocQueries(query: DcqlQuery): IsoMdocQueries {
   const faults: IsoMdocFault[] = [];
   const queries: IsoMdocQuery[] = [];
-  const chosen = chosenIds(query, faults);
+  const selectedIds = selectQueryIds(query, faults);
   for (const [index, credential] of query.credentials.entries()) {
-    if (!chosen.has(credential.id)) continue;
+    if (!selectedIds.has(credential.id)) continue;
     const path = ['credentials', index];
-    const asked = askedOf(credential);
-    if (typeof asked === 'string') faults.push({ path, message: asked });
-    else if (queries.some(({ docType }) => docType === asked.docType)) {
+    const isoMdocQuery = isoMdocQueryOf(credential);
+    if (typeof isoMdocQuery === 'string') faults.push({ path, message: isoMdocQuery });
+    else if (queries.some(({ docType }) => docType === isoMdocQuery.docType)) {
       const message = 'org-iso-mdoc answers by document type, and another query asks for this one';
       faults.push({ path: [...path, 'meta', 'doctype_value'], message });
-    } else queries.push(asked);
+    } else queries.push(isoMdocQuery);
   }
   return { queries, faults };
 }
 
-function chosenIds(query: DcqlQuery, faults: IsoMdocFault[]): ReadonlySet<string> {
+function selectQueryIds(query: DcqlQuery, faults: IsoMdocFault[]): ReadonlySet<string> {
   const { credentials, credential_sets: sets } = query;
   if (sets === undefined) return new Set(credentials.map(({ id }) => id));
   const mdocs = new Set(credentials.filter(({ format }) => format === 'mso_mdoc').map(({ id }) => id));
@@ -51,24 +50,24 @@ function chosenIds(query: DcqlQuery, faults: IsoMdocFault[]): ReadonlySet<string
   );
 }
 
-/** @returns why it cannot be asked for. */
-function askedOf({ id, format, meta, claims, claim_sets: sets }: CredentialQuery): IsoMdocQuery | string {
+/** @returns the reason why the query cannot be converted. */
+function isoMdocQueryOf({ id, format, meta, claims, claim_sets: sets }: CredentialQuery): IsoMdocQuery | string {
   const docType = meta['doctype_value'];
   if (format !== 'mso_mdoc' || typeof docType !== 'string') {
     return 'org-iso-mdoc presents mdocs alone; offer an mso_mdoc in an option of credential_sets';
   }
   if (claims === undefined) return 'org-iso-mdoc asks for elements by name; give claims';
-  const first = sets?.[0];
-  const wanted = first === undefined ? claims : claims.filter((claim) => first.includes(claim.id ?? ''));
-  return { id, docType, nameSpaces: nameSpacesOf(wanted) };
+  const firstSet = sets?.[0];
+  const requestedClaims = firstSet === undefined ? claims : claims.filter((claim) => firstSet.includes(claim.id ?? ''));
+  return { id, docType, nameSpaces: nameSpacesOf(requestedClaims) };
 }
 
 function nameSpacesOf(claims: readonly Claim[]): IsoMdocQuery['nameSpaces'] {
   const byNamespace = Map.groupBy(claims, ({ path }) => String(path[0]));
   return Object.fromEntries(
-    [...byNamespace].map(([namespace, own]) => [
+    [...byNamespace].map(([namespace, namespaceClaims]) => [
       namespace,
-      Object.fromEntries(own.map((claim) => [String(claim.path[1]), claim.intent_to_retain ?? false])),
+      Object.fromEntries(namespaceClaims.map((claim) => [String(claim.path[1]), claim.intent_to_retain ?? false])),
     ]),
   );
 }

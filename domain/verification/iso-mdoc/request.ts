@@ -7,14 +7,14 @@ import { encodeBase64url } from '../../shared/base64url.ts';
 import type { PublicJwk, SigningAlgorithm } from '../../shared/jwk.ts';
 import type { IsoMdocQuery } from './query.ts';
 
-/** How `navigator.credentials.get` knows it (ISO/IEC TS 18013-7 section C.1). */
+/** The protocol name for `navigator.credentials.get` (ISO/IEC TS 18013-7 section C.1). */
 export const ISO_MDOC_PROTOCOL = 'org-iso-mdoc';
-/** The name that stands in all its structures. */
+/** The identifier in all structures of the protocol. */
 export const DC_API = 'dcapi';
 
 /**
- * What a wallet encrypts to (ISO/IEC TS 18013-7 section C.2).
- * @returns EncryptionInfo, CBOR as base64url; the transcript covers these very characters.
+ * The encryption parameters for the wallet (ISO/IEC TS 18013-7 section C.2).
+ * @returns EncryptionInfo, CBOR as base64url; the transcript covers these exact characters.
  */
 export function encryptionInfo(nonce: Buffer, recipient: PublicJwk): string {
   const recipientPublicKey = coseKeyOf(recipient);
@@ -22,7 +22,7 @@ export function encryptionInfo(nonce: Buffer, recipient: PublicJwk): string {
   return encodeBase64url(encodeCbor([DC_API, { nonce, recipientPublicKey }]));
 }
 
-/** Who signs: `chain` is DER in standard base64, leaf first, without the root. */
+/** The signer of a request: `chain` is DER in standard base64, leaf first, without the root. */
 export type Reader = { readonly algorithm: SigningAlgorithm; readonly chain: readonly string[] };
 
 /** @returns ItemsRequestBytes (ISO/IEC 18013-5 section 8.3.2.1.2.1). */
@@ -30,12 +30,12 @@ export function itemsRequest({ docType, nameSpaces }: IsoMdocQuery): EncodedCbor
   return embed(encodeCbor({ docType, nameSpaces }));
 }
 
-/** What a reader signs: the Sig_structure of RFC 9052 section 4.4 over ISO/IEC 18013-5 section 9.1.4.5. */
+/** The bytes that a reader signs: the Sig_structure of RFC 9052 section 4.4 over ISO/IEC 18013-5 section 9.1.4.5. */
 export function readerToSign(items: EncodedCbor, { algorithm }: Reader, transcript: Buffer): Buffer {
   return sigStructure(protectedHeaderOf(algorithm), readerAuthenticationBytes(transcript, items));
 }
 
-/** @param signature absent in a request that nobody signs. */
+/** @param signature absent in an unsigned request. */
 export function docRequest(items: EncodedCbor, reader?: Reader, signature?: Uint8Array): Cbor {
   if (reader === undefined || signature === undefined) return { itemsRequest: items };
   const readerAuth = buildCoseSign1({

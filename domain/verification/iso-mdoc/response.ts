@@ -6,16 +6,16 @@ import type { JsonObject } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { DC_API } from './request.ts';
 
-/** An HPKE message: the sender's key, and what is encrypted with its tag. */
+/** An HPKE message: the sender's key, and the ciphertext with its tag. */
 export type SealedResponse = { readonly enc: Buffer; readonly cipherText: Buffer };
 
 /** An uncompressed point of P-256. */
 const ENC_BYTES = 65;
 
 /**
- * Takes an EncryptedResponse apart (ISO/IEC TS 18013-7 section C.3).
+ * Parses an EncryptedResponse (ISO/IEC TS 18013-7 section C.3).
  * @param text CBOR as base64url.
- * @returns undefined for anything else.
+ * @returns undefined for any other text.
  */
 export function parseSealedResponse(text: string): SealedResponse | undefined {
   const bytes = decodeBase64url(text);
@@ -30,11 +30,11 @@ export function parseSealedResponse(text: string): SealedResponse | undefined {
 }
 
 /**
- * Sorts the documents of a DeviceResponse by what was asked for, as a `vp_token` has them: each in a response of its own.
+ * Converts a DeviceResponse to a `vp_token`: one response per document, by query id.
  * @param queryIds by document type.
- * @throws Refusal `malformed`, `response_status`, or what `decodeCbor` throws.
+ * @throws Refusal `malformed`, `response_status`, or an error of `decodeCbor`.
  */
-export function vpTokenOf(bytes: Buffer, queryIds: { readonly [docType: string]: string }): JsonObject {
+export function toVpToken(bytes: Buffer, queryIds: { readonly [docType: string]: string }): JsonObject {
   const response = decodeCbor(bytes);
   if (!isMap(response)) throw new Refusal('malformed', 'the response is not a map');
   // ISO/IEC 18013-5 section 8.3.2.1.2.3: only 0 is OK.
@@ -42,19 +42,19 @@ export function vpTokenOf(bytes: Buffer, queryIds: { readonly [docType: string]:
   const documents = response.get('documents');
   if (!isArray(documents) || documents.length === 0) throw new Refusal('malformed', 'no documents');
   if (response.has('zkDocuments')) throw new Refusal('malformed', 'zkDocuments are not supported');
-  const presented = new Map<string, string[]>();
+  const documentsByQuery = new Map<string, string[]>();
   for (const document of documents) {
     const docType = isMap(document) ? document.get('docType') : undefined;
     const id = typeof docType === 'string' && Object.hasOwn(queryIds, docType) ? queryIds[docType] : undefined;
     if (id === undefined) throw new Refusal('malformed', 'a document that was not asked for');
-    const single = alone(response, document as CborMap);
-    presented.set(id, [...(presented.get(id) ?? []), single]);
+    const single = encodeSingleDocument(response, document as CborMap);
+    documentsByQuery.set(id, [...(documentsByQuery.get(id) ?? []), single]);
   }
-  return Object.fromEntries(presented);
+  return Object.fromEntries(documentsByQuery);
 }
 
-/** What is signed of a document stands in byte strings, which stay as they are. */
-function alone(response: CborMap, document: CborMap): string {
+/** The signed parts of a document are byte strings, which encoding does not change. */
+function encodeSingleDocument(response: CborMap, document: CborMap): string {
   const version = response.get('version');
   return encodeBase64url(encodeCbor({ version, documents: [document], status: 0 }));
 }

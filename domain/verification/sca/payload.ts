@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { fieldErrors, PARSING } from '../../shared/field-errors.ts';
-import { written } from '../../shared/written.ts';
+import { fieldErrors, PARSE_OPTIONS } from '../../shared/field-errors.ts';
+import { strictInput } from '../../shared/input-object.ts';
 
 const text = (maximum: number) => z.string().min(1).max(maximum);
 const Line = text(500);
 const DateTime = z.iso.datetime({ offset: true, error: 'a time such as 2026-12-01T09:30:00Z' });
 const Interaction = { transaction_id: text(36), date_time: DateTime.optional() };
-const Party = written({ legal_name: Line, brand_name: Line, domain_name: Line });
+const Party = strictInput({ legal_name: Line, brand_name: Line, domain_name: Line });
 const FREQUENCIES = [...['INDA', 'DAIL', 'WEEK', 'TOWK', 'TWMN', 'MNTH'], ...['TOMN', 'QUTR', 'FOMN', 'SEMI', 'YEAR', 'TYEA']];
 
-/** Digits after the point that an amount of this currency has (ISO 4217). */
+/** Decimal places of an amount in this currency (ISO 4217). */
 function digitsOf(currency: string): number {
   const format = new Intl.NumberFormat('en', { style: 'currency', currency });
   return format.resolvedOptions().maximumFractionDigits ?? 2;
@@ -20,9 +20,9 @@ function isAmount(amount: number, currency: string): boolean {
 }
 
 /** TS12 1.0 section 4.3.1 */
-const Payment = written({
+const Payment = strictInput({
   ...Interaction,
-  payee: written({ name: Line, id: Line, logo: z.url().max(100_000).optional(), website: z.url().max(2048).optional() }),
+  payee: strictInput({ name: Line, id: Line, logo: z.url().max(100_000).optional(), website: z.url().max(2048).optional() }),
   pisp: Party.optional(),
   execution_date: DateTime.optional(),
   currency: z.string().regex(/^[A-Z]{3}$/, 'three letters of ISO 4217'),
@@ -30,12 +30,12 @@ const Payment = written({
   amount_estimated: z.boolean().optional(),
   amount_earmarked: z.boolean().optional(),
   sct_inst: z.boolean().optional(),
-  recurrence: written({
+  recurrence: strictInput({
     start_date: DateTime.optional(),
     end_date: DateTime.optional(),
     number: z.int().optional(),
     frequency: z.enum(FREQUENCIES),
-    mit_options: written({
+    mit_options: strictInput({
       amount_variable: z.boolean().optional(),
       min_amount: z.number().optional(),
       max_amount: z.number().optional(),
@@ -57,13 +57,13 @@ const Payment = written({
   });
 
 /** TS12 1.0 section 4.3.2 */
-const Login = written({ ...Interaction, service: text(100).optional(), action: text(140) });
+const Login = strictInput({ ...Interaction, service: text(100).optional(), action: text(140) });
 
 /** TS12 1.0 section 4.3.3 */
-const AccountAccess = written({ ...Interaction, aisp: Party.optional(), description: text(140).optional() });
+const AccountAccess = strictInput({ ...Interaction, aisp: Party.optional(), description: text(140).optional() });
 
 /** TS12 1.0 section 4.3.4 */
-const Mandate = written({
+const Mandate = strictInput({
   ...Interaction,
   start_date: DateTime.optional(),
   end_date: DateTime.optional(),
@@ -76,7 +76,7 @@ const Mandate = written({
   message: 'say what for, or give payment_payload',
 });
 
-/** What users of a European wallet confirm in a strong customer authentication (TS12 1.0 section 4.3). */
+/** Payloads that users of a European wallet confirm in a strong customer authentication (TS12 1.0 section 4.3). */
 const PAYLOADS = {
   'urn:eudi:sca:payment:1': Payment,
   'urn:eudi:sca:login_risk_transaction:1': Login,
@@ -87,7 +87,7 @@ export type ScaSchema = keyof typeof PAYLOADS;
 export const SCA_SCHEMAS = Object.keys(PAYLOADS) as [ScaSchema, ...ScaSchema[]];
 const PREFIX = 'urn:eudi:sca:';
 
-/** Which of them a type of transaction data has: its own name says so, or the configuration does. */
+/** Schemas by type of transaction data, for types whose name does not determine it. */
 export type ScaSchemas = { readonly [type: string]: ScaSchema };
 
 export function scaSchemaOf(type: string, schemas: ScaSchemas): ScaSchema | undefined {
@@ -98,7 +98,7 @@ export function scaSchemaOf(type: string, schemas: ScaSchemas): ScaSchema | unde
 type Entry = { readonly type: string; readonly transaction_data_hashes_alg?: unknown; readonly payload?: unknown };
 type Fault = { path: (string | number)[]; message: string };
 
-/** Why a wallet would refuse this entry (TS12 1.0 sections 3.2 and 4.2); none for types that are not of TS12. */
+/** Reasons why a wallet would reject this entry (TS12 1.0 sections 3.2 and 4.2); none for types outside TS12. */
 export function findScaProblems(entry: Entry, schemas: ScaSchemas): readonly Fault[] {
   const schema = scaSchemaOf(entry.type, schemas);
   if (schema === undefined) {
@@ -109,7 +109,7 @@ export function findScaProblems(entry: Entry, schemas: ScaSchemas): readonly Fau
   if (entry.transaction_data_hashes_alg === undefined) {
     faults.push({ path: ['transaction_data_hashes_alg'], message: 'TS12 1.0 section 4.2 demands it' });
   }
-  const { error } = PAYLOADS[schema].safeParse(entry.payload, PARSING);
+  const { error } = PAYLOADS[schema].safeParse(entry.payload, PARSE_OPTIONS);
   for (const { path, message } of fieldErrors(error?.issues ?? [], entry.payload)) {
     faults.push({ path: ['payload', ...path.split('.').filter((part) => part !== '')], message });
   }

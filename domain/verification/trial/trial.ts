@@ -1,84 +1,94 @@
 import type { CompiledQuery } from '../../dcql/compile.ts';
 import type { SupportedFormat } from '../../dcql/formats.ts';
 import type { ClaimsPath } from '../../dcql/path.ts';
-import { complete } from '../../dcql/vp-token.ts';
+import { findMissingAnswers } from '../../dcql/vp-token.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { RefusalReason } from '../../shared/refusal.ts';
-import { type CheckName, reportOf, untriedChecks } from '../report.ts';
+import { type CheckName, reportOf, skippedChecks } from '../report.ts';
 import type { CheckedPresentation } from '../verdict.ts';
-import type { Pasted } from './pasted.ts';
-import { missingClaims, type Peeked, peek, shownPaths } from './peek.ts';
+import type { PastedPresentation } from './pasted-presentation.ts';
+import { claimPathsOf, findMissingClaims, readUnverified, type UnverifiedPresentation } from './unverified-presentation.ts';
 
-/** What cannot be known without a request that was made, and answered by a wallet. */
-export type Untried = 'nonce' | 'audience' | CheckName;
+/** Checks that need a request and a wallet's response to it. */
+export type SkippedCheck = 'nonce' | 'audience' | CheckName;
 
-/** What came of holding one presentation against one credential query. */
-export type TriedQuery = {
+/** Result of validating one presentation against one credential query. */
+export type TrialQueryResult = {
   readonly id: string;
   readonly result: 'passed' | 'failed';
   readonly reason?: RefusalReason;
-  /** Claims that the query asks for and the presentation does not hold, verified or not. */
+  /** Requested claims that the presentation does not contain, verified or not. */
   readonly missing: readonly ClaimsPath[];
   readonly report: readonly JsonObject[];
 };
 
-export type TriedPresentation = {
+export type TrialPresentationResult = {
   readonly format: SupportedFormat;
-  /** As it says itself; nobody vouches for that where no query passed. */
+  /** Unverified types of the presentation; they are verified only if a query passed. */
   readonly types: readonly string[];
-  /** Where its claims stand, never what they say; absent where it cannot be taken apart. */
+  /** Paths of the claims without values; absent for a malformed presentation. */
   readonly shown?: readonly ClaimsPath[];
-  /** Each credential query of its format. */
-  readonly queries: readonly TriedQuery[];
+  /** Credential queries of its format. */
+  readonly queries: readonly TrialQueryResult[];
 };
 
 export type Trial = {
-  readonly presentations: readonly TriedPresentation[];
-  /** What the question would still lack: ids of credential queries, or `credential_sets[…]`. */
+  readonly presentations: readonly TrialPresentationResult[];
+  /** Missing parts of the presentation request: ids of credential queries, or `credential_sets[…]`. */
   readonly missing: readonly string[];
-  readonly untried: readonly Untried[];
+  readonly untried: readonly SkippedCheck[];
 };
 
-/** A presentation with the queries that it is held against. */
-export type TrialPair = { readonly pasted: Pasted; readonly queryIds: readonly string[] };
+/** A presentation with the queries against which it is validated. */
+export type TrialPair = { readonly pasted: PastedPresentation; readonly queryIds: readonly string[] };
 
-/** Each presentation is held against the query that it came for, or against all of its format. */
-export function pairsOf(query: CompiledQuery, all: readonly Pasted[]): readonly TrialPair[] {
-  return all.map((pasted) => {
+/** A presentation is validated against the query of its `vp_token` entry, or against all queries of its format. */
+export function pairWithQueries(query: CompiledQuery, presentations: readonly PastedPresentation[]): readonly TrialPair[] {
+  return presentations.map((pasted) => {
     const { format, queryId } = pasted;
-    const asked = [...query.credentials.values()].filter(({ id }) => query.requested.has(id));
-    const named = asked.filter(({ id }) => id === queryId);
-    const fitting = (named.length > 0 ? named : asked).filter((own) => own.format === format);
-    return { pasted, queryIds: fitting.map(({ id }) => id) };
+    const requestedQueries = [...query.credentials.values()].filter(({ id }) => query.requested.has(id));
+    const namedQueries = requestedQueries.filter(({ id }) => id === queryId);
+    const matchingQueries = (namedQueries.length > 0 ? namedQueries : requestedQueries).filter(
+      (credentialQuery) => credentialQuery.format === format,
+    );
+    return { pasted, queryIds: matchingQueries.map(({ id }) => id) };
   });
 }
 
-/** @param checked of each pair, for each of its queries, in their order. */
-export function trialOf(query: CompiledQuery, pairs: readonly TrialPair[], checked: readonly (readonly CheckedPresentation[])[]): Trial {
+/** @param checked results of each pair, for each of its queries, in their order. */
+export function buildTrial(query: CompiledQuery, pairs: readonly TrialPair[], checked: readonly (readonly CheckedPresentation[])[]): Trial {
   const passed = new Set(checked.flat().flatMap(({ accepted, queryId }) => (accepted ? [queryId] : [])));
   const formats = [...new Set(pairs.map(({ pasted }) => pasted.format))];
   return {
-    presentations: pairs.map(({ pasted }, index) => triedOf(query, pasted, checked[index] ?? [])),
-    missing: complete(query, passed).map((what) => (what.kind === 'credential' ? what.id : `credential_sets[${what.index}]`)),
-    untried: ['nonce', 'audience', ...new Set(formats.flatMap(untriedChecks))],
+    presentations: pairs.map(({ pasted }, index) => trialPresentationResult(query, pasted, checked[index] ?? [])),
+    missing: findMissingAnswers(query, passed).map((what) => (what.kind === 'credential' ? what.id : `credential_sets[${what.index}]`)),
+    untried: ['nonce', 'audience', ...new Set(formats.flatMap(skippedChecks))],
   };
 }
 
-function triedOf(query: CompiledQuery, pasted: Pasted, checked: readonly CheckedPresentation[]): TriedPresentation {
-  const peeked = peek(pasted);
+function trialPresentationResult(
+  query: CompiledQuery,
+  pasted: PastedPresentation,
+  checked: readonly CheckedPresentation[],
+): TrialPresentationResult {
+  const unverified = readUnverified(pasted);
   return {
     format: pasted.format,
-    types: peeked?.types ?? [],
-    ...(peeked !== undefined && { shown: shownPaths(peeked) }),
-    queries: checked.map((one) => queryOf(query, peeked, one)),
+    types: unverified?.types ?? [],
+    ...(unverified !== undefined && { shown: claimPathsOf(unverified) }),
+    queries: checked.map((presentation) => trialQueryResult(query, unverified, presentation)),
   };
 }
 
-function queryOf(query: CompiledQuery, peeked: Peeked | undefined, one: CheckedPresentation): TriedQuery {
-  const own = query.credentials.get(one.queryId);
-  const missing = own === undefined || peeked === undefined ? [] : missingClaims(own, peeked);
-  const id = one.queryId;
-  return one.accepted
-    ? { id, result: 'passed', missing, report: reportOf(one) }
-    : { id, result: 'failed', reason: one.reason, missing, report: reportOf(one, one) };
+function trialQueryResult(
+  query: CompiledQuery,
+  unverified: UnverifiedPresentation | undefined,
+  presentation: CheckedPresentation,
+): TrialQueryResult {
+  const credentialQuery = query.credentials.get(presentation.queryId);
+  const missingClaims = credentialQuery === undefined || unverified === undefined ? [] : findMissingClaims(credentialQuery, unverified);
+  const id = presentation.queryId;
+  return presentation.accepted
+    ? { id, result: 'passed', missing: missingClaims, report: reportOf(presentation) }
+    : { id, result: 'failed', reason: presentation.reason, missing: missingClaims, report: reportOf(presentation, presentation) };
 }

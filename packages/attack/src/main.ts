@@ -4,12 +4,12 @@ import type { Family } from './core/case.ts';
 import { Gate, RefusedAddress } from './core/gate.ts';
 import { HttpClient } from './core/http.ts';
 import { type Options, readOptions, USAGE } from './core/options.ts';
-import { exitCodeOf, openOnes, progressOf, summarize, tableOf } from './core/report.ts';
+import { describeOpenCases, exitCodeOf, progressOf, summarize, tableOf } from './core/report.ts';
 import { type FamilyResult, runFamily } from './core/run.ts';
 import { issuerFamilies, verifierFamilies } from './families/all.ts';
 import { openTargets } from './targets/open.ts';
 
-/** `npx vidimus attack`: runs attacks on an issuer or a verifier, and ends with 0, 1 or 2. */
+/** `npx vidimus attack`: runs attacks on an issuer or a verifier, and exits with 0, 1 or 2. */
 async function attack(options: Options): Promise<number> {
   const http = new HttpClient(new Gate(options['i-operate-this']));
   const canary = await Canary.start();
@@ -29,7 +29,7 @@ async function attack(options: Options): Promise<number> {
     await runAll(verifierFamilies, verifier);
     const summary = summarize(results);
     console.log(tableOf(results));
-    const open = openOnes(results);
+    const open = describeOpenCases(results);
     if (open !== '') console.log(`\n${open}`);
     const { held, open: worked, unclear, skipped, notRun } = summary;
     console.log(`\n${held} held, ${worked} open, ${unclear} unclear, ${skipped} skipped, ${notRun} families not run, ${http.calls} calls`);
@@ -53,15 +53,15 @@ async function main(args: readonly string[]): Promise<number> {
     console.log(USAGE);
     return 0;
   }
-  const known = [...issuerFamilies, ...verifierFamilies];
+  const families = [...issuerFamilies, ...verifierFamilies];
   if (options.list) {
-    for (const { id, title, cases } of known) {
+    for (const { id, title, cases } of families) {
       console.log(`${id}: ${title}`);
       for (const { name, section } of cases) console.log(`  ${name} (${section})`);
     }
     return 0;
   }
-  const unknown = options.only.filter((id) => !known.some((family) => family.id === id));
+  const unknown = options.only.filter((id) => !families.some((family) => family.id === id));
   if (unknown.length > 0) {
     console.error(`there is no family ${unknown.join(', ')}; --list names them`);
     return 2;
@@ -69,8 +69,8 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     return await attack(options);
   } catch (error) {
-    const refused = error instanceof RefusedAddress ? 'refused: ' : 'could not run: ';
-    console.error(refused + (error as Error).message);
+    const prefix = error instanceof RefusedAddress ? 'refused: ' : 'could not run: ';
+    console.error(prefix + (error as Error).message);
     return 2;
   }
 }

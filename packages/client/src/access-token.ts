@@ -3,9 +3,9 @@ import type { Schemas } from './operations.ts';
 import { VidimusError } from './vidimus-error.ts';
 
 export type TokenSource = {
-  /** The token of now; the same for everybody who asks while it is good. */
+  /** The current token; concurrent calls share it while it is valid. */
   token(): Promise<string>;
-  /** It was refused. @returns whether another one can be had. */
+  /** Invalidates a rejected token. @returns true if another one can be obtained. */
   refused(token: string): boolean;
 };
 
@@ -17,38 +17,38 @@ type Credentials = {
   readonly timeoutMs: number;
 };
 
-/** A token that ends while a request is on its way is refused. */
+/** Margin before expiry, because a token that expires during a request is rejected. */
 const EARLY_MS = 30_000;
 
-type Held = { readonly token: string; readonly until: number };
+type CachedToken = { readonly token: string; readonly until: number };
 
-/** Logs in with client credentials (RFC 6749 section 4.4), once for all who wait. */
+/** Obtains tokens by client credentials (RFC 6749 section 4.4), with one request for concurrent callers. */
 export class ClientCredentialsToken implements TokenSource {
   readonly #credentials: Credentials;
-  #held: Held | undefined;
-  #fetching: Promise<Held> | undefined;
+  #cached: CachedToken | undefined;
+  #fetching: Promise<CachedToken> | undefined;
 
   constructor(credentials: Credentials) {
     this.#credentials = credentials;
   }
 
   async token(): Promise<string> {
-    if (this.#held !== undefined && Date.now() < this.#held.until) return this.#held.token;
+    if (this.#cached !== undefined && Date.now() < this.#cached.until) return this.#cached.token;
     this.#fetching ??= this.#fetch().finally(() => {
       this.#fetching = undefined;
     });
-    this.#held = await this.#fetching;
-    return this.#held.token;
+    this.#cached = await this.#fetching;
+    return this.#cached.token;
   }
 
   refused(token: string): boolean {
-    // Somebody else may have fetched another one meanwhile.
-    if (this.#held?.token === token) this.#held = undefined;
+    // Another call may have fetched a new token meanwhile.
+    if (this.#cached?.token === token) this.#cached = undefined;
     return true;
   }
 
-  /** Without the caller's signal: one who leaves must not take the login away from the others. */
-  async #fetch(): Promise<Held> {
+  /** Ignores the caller's signal, because aborting one call must not abort the login for the others. */
+  async #fetch(): Promise<CachedToken> {
     const { url, clientId, clientSecret, fetch, timeoutMs } = this.#credentials;
     const body = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
     const began = Date.now();
@@ -69,8 +69,8 @@ export class ClientCredentialsToken implements TokenSource {
   }
 }
 
-/** A token that the caller has from elsewhere, such as the provider that `OIDC` names. */
-export class GivenToken implements TokenSource {
+/** A token that the caller obtains elsewhere, such as from the provider in the setting `OIDC`. */
+export class ExternalTokenSource implements TokenSource {
   readonly #give: () => string | Promise<string>;
 
   constructor(give: () => string | Promise<string>) {

@@ -10,18 +10,18 @@ export type Call = {
   readonly timeoutMs: number;
 };
 
-/** More than the longest page of a list has. */
+/** Exceeds the longest page of a list. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-export type Got = { readonly response: Response; readonly text: string };
+export type TextResponse = { readonly response: Response; readonly text: string };
 
-/** One request with its whole answer. @throws VidimusError when it failed; what the caller's `signal` says when it was aborted. */
-export async function send({ fetch, address, init, signal, timeoutMs }: Call): Promise<Got> {
+/** Sends a request and reads the complete response. @throws VidimusError for a failure; the reason of `signal` when it was aborted. */
+export async function send({ fetch, address, init, signal, timeoutMs }: Call): Promise<TextResponse> {
   const deadline = AbortSignal.timeout(timeoutMs);
-  const either = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+  const combinedSignal = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
   try {
-    // A redirect would take the token, and the secret in the body, to an address that nobody configured.
-    const response = await fetch(address, { ...init, redirect: 'error', signal: either });
+    // A redirect would send the token, and a secret in the body, to an address that is not configured.
+    const response = await fetch(address, { ...init, redirect: 'error', signal: combinedSignal });
     const text = await readText(response, MAX_ANSWER_BYTES);
     if (!response.ok) throw errorOf(response, text);
     return { response, text };
@@ -30,30 +30,30 @@ export async function send({ fetch, address, init, signal, timeoutMs }: Call): P
   }
 }
 
-/** One request with the beginning of its answer, which goes on until `signal` ends it. */
+/** Opens a streaming response, which lasts until `signal` aborts it. */
 export async function open({ fetch, address, init, signal, timeoutMs }: Call): Promise<Response> {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), timeoutMs);
-  const either = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]);
+  const timeoutController = new AbortController();
+  const timer = setTimeout(() => timeoutController.abort(), timeoutMs);
+  const combinedSignal = signal === undefined ? timeoutController.signal : AbortSignal.any([signal, timeoutController.signal]);
   try {
-    const response = await fetch(address, { ...init, redirect: 'error', signal: either });
+    const response = await fetch(address, { ...init, redirect: 'error', signal: combinedSignal });
     if (!response.ok) throw errorOf(response, await readText(response, MAX_ANSWER_BYTES));
     return response;
   } catch (error) {
-    throw failureOf(error, { address, signal, deadline: late.signal });
+    throw failureOf(error, { address, signal, deadline: timeoutController.signal });
   } finally {
     clearTimeout(timer);
   }
 }
 
-type Circumstances = {
+type FetchContext = {
   readonly address: string;
   readonly signal: AbortSignal | undefined;
   readonly deadline?: AbortSignal;
 };
 
-/** What a caller is told, of whatever the platform threw. */
-export function failureOf(cause: unknown, { address, signal, deadline }: Circumstances): unknown {
+/** Maps an error of the platform to the error for the caller. */
+export function failureOf(cause: unknown, { address, signal, deadline }: FetchContext): unknown {
   if (cause instanceof VidimusError) return cause;
   if (signal?.aborted) return signal.reason;
   const { origin } = new URL(address);

@@ -5,7 +5,7 @@ export type Schemas = components['schemas'];
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** The addresses that know a method. */
+/** Paths with an operation for a method. */
 export type PathOf<M extends Method> = {
   [P in keyof paths]: paths[P] extends { [K in M]: object } ? P : never;
 }[keyof paths];
@@ -21,17 +21,17 @@ type BodyOption<Op> = [RequestBody<Op>] extends [never]
     ? { readonly body: Json<RequestBody<Op>> }
     : { readonly body?: Json<RequestBody<Op>> };
 
-/** What every call takes beside what its operation takes. */
+/** Options of every call. */
 export type CallOptions = {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds until the call is given up, if not those of the client. */
   readonly timeoutMs?: number | undefined;
 };
 
-/** `path`, `query`, `header` and `body` of an operation, required where the operation requires them. */
+/** `path`, `query`, `header` and `body` of an operation, required if the operation requires them. */
 export type Options<Op> = CallOptions & Pick<Parameters<Op>, Extract<keyof Parameters<Op>, 'path' | 'query' | 'header'>> & BodyOption<Op>;
 
-/** The options may be left out where nothing in them is required. */
+/** The options are optional if nothing in them is required. */
 export type Arguments<Op> = object extends Options<Op> ? [options?: Options<Op>] : [options: Options<Op>];
 
 type Body<Response> = Response extends { content: infer Content }
@@ -40,10 +40,10 @@ type Body<Response> = Response extends { content: infer Content }
     : string
   : undefined;
 
-/** What an operation answers with when it succeeds. */
+/** The successful response of an operation. */
 export type Answer<Op> = Op extends { responses: infer All } ? { [S in keyof All]: Body<All[S]> }[keyof All] : never;
 
-/** The addresses that answer with a list, page by page. */
+/** Paths of paginated lists. */
 export type ListPath = {
   [P in PathOf<'get'>]: Answer<Operation<'get', P>> extends readonly unknown[] ? P : never;
 }[PathOf<'get'>];

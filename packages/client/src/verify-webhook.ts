@@ -1,27 +1,26 @@
 import type { webhooks } from './api.d.ts';
 
-/** `claims`, `presentation`, `notification` and `webStep`; docs/webhooks.md says when each is called. */
+/** `claims`, `presentation`, `notification` and `webStep`; docs/webhooks.md describes them. */
 export type WebhookName = keyof webhooks;
 
 type Json<Content> = Content extends { content: { 'application/json': infer Value } } ? Value : never;
 
-/** What the service sends to a webhook. */
 export type WebhookBody<N extends WebhookName = WebhookName> = {
   [K in N]: Json<webhooks[K]['post']['requestBody']>;
 }[N];
 
-/** What it takes for an answer. */
+/** The response that the service expects. */
 export type WebhookAnswer<N extends WebhookName = WebhookName> = {
   [K in N]: Json<webhooks[K]['post']['responses']['2XX']>;
 }[N];
 
-/** A call that nobody should act on. */
+/** The error for a call that must not be processed. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError';
 }
 
 export type Delivery<N extends WebhookName = WebhookName> = {
-  /** One that you have seen already is to be answered as it was then. */
+  /** A repeated id must get the same response again. */
   readonly id: string;
   readonly sentAt: Date;
   readonly body: WebhookBody<N>;
@@ -30,20 +29,20 @@ export type Delivery<N extends WebhookName = WebhookName> = {
 export type WebhookHeaders = { readonly [name: string]: string | readonly string[] | undefined } | { get(name: string): string | null };
 
 export type VerifyOptions = {
-  /** How far the clocks may be apart, and how long a call may take; 300 unless stated. */
+  /** Tolerance for clock differences and transmission; 300 by default. */
   readonly toleranceSeconds?: number;
   readonly now?: Date;
 };
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-/** The service signs with the present secret and three former ones. */
+/** The service signs with the current secret and three previous ones. */
 const MAX_SIGNATURES = 8;
 
 /**
- * Whether a call comes from your tenant, as it was sent, and just now (Standard Webhooks).
- * @param rawBody the body as it came, byte for byte: one that was parsed and written again is another.
- * @param secrets what `POST /webhook-secret/rotate` told; several while they are being changed.
- * @throws WebhookVerificationError; TypeError for a secret that is none, and for a body that was parsed.
+ * Verifies that a webhook call was sent recently and unchanged by your tenant (Standard Webhooks).
+ * @param rawBody the exact bytes of the body: parsing and serializing it changes the bytes.
+ * @param secrets from `POST /webhook-secret/rotate`; several during a rotation.
+ * @throws WebhookVerificationError; TypeError for an invalid secret, and for a parsed body.
  */
 export async function verifyWebhook<N extends WebhookName = WebhookName>(
   headers: WebhookHeaders,
@@ -51,7 +50,7 @@ export async function verifyWebhook<N extends WebhookName = WebhookName>(
   secrets: string | readonly string[],
   { toleranceSeconds = 300, now = new Date() }: VerifyOptions = {},
 ): Promise<Delivery<N>> {
-  // A server that parses bodies by itself hands over an object here.
+  // A server with a body parser passes an object here.
   if (typeof rawBody !== 'string' && !(rawBody instanceof Uint8Array))
     throw new TypeError('give the body as it came, a string or bytes; one that was parsed cannot be verified');
   const keys = await Promise.all([secrets].flat().map(keyOf));
@@ -62,15 +61,15 @@ export async function verifyWebhook<N extends WebhookName = WebhookName>(
     throw new WebhookVerificationError('the call was made too long ago, or a clock is wrong');
   }
   const body = typeof rawBody === 'string' ? new TextEncoder().encode(rawBody) : rawBody;
-  const signed = joined(new TextEncoder().encode(`${id}.${timestamp}.`), body);
+  const signedContent = concatenate(new TextEncoder().encode(`${id}.${timestamp}.`), body);
   const signatures = signaturesOf(headerOf(headers, 'webhook-signature'));
-  if (!(await isGenuine(keys, signatures, signed))) throw new WebhookVerificationError('no signature fits');
+  if (!(await isGenuine(keys, signatures, signedContent))) throw new WebhookVerificationError('no signature fits');
   return { id, sentAt: new Date(Number(timestamp) * 1000), body: parse(body) };
 }
 
 type Key = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
-/** `verify` compares in a time that tells nothing. */
+/** `verify` compares in constant time. */
 async function isGenuine(
   keys: readonly Key[],
   signatures: readonly Uint8Array<ArrayBuffer>[],
@@ -84,9 +83,9 @@ async function isGenuine(
   return false;
 }
 
-/** Those of other versions are for others. */
+/** Signatures of other versions are ignored. */
 function signaturesOf(header: string): readonly Uint8Array<ArrayBuffer>[] {
-  const texts = header.split(' ').flatMap((one) => /^v1,(.+)$/.exec(one)?.[1] ?? []);
+  const texts = header.split(' ').flatMap((entry) => /^v1,(.+)$/.exec(entry)?.[1] ?? []);
   if (texts.length > MAX_SIGNATURES) throw new WebhookVerificationError('too many signatures');
   return texts.filter((text) => BASE64.test(text)).map(bytesOf);
 }
@@ -111,11 +110,11 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
-function joined(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(one.length + other.length);
-  all.set(one);
-  all.set(other, one.length);
-  return all;
+function concatenate(entry: Uint8Array, secondBytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(entry.length + secondBytes.length);
+  bytes.set(entry);
+  bytes.set(secondBytes, entry.length);
+  return bytes;
 }
 
 function parse<Body>(body: Uint8Array): Body {

@@ -1,37 +1,37 @@
-import { ClientCredentialsToken, GivenToken, type TokenSource } from './access-token.ts';
+import { ClientCredentialsToken, ExternalTokenSource, type TokenSource } from './access-token.ts';
 import { addressOf, nextPage } from './addresses.ts';
 import { readEvents } from './event-stream.ts';
-import { type Call, type Fetch, failureOf, type Got, open, send } from './http.ts';
+import { type Call, type Fetch, failureOf, open, send, type TextResponse } from './http.ts';
 import type { Answer, Arguments, Entry, ListPath, Method, Operation, PathOf, Schemas } from './operations.ts';
 import { VidimusError } from './vidimus-error.ts';
 import { type Change, type Session, type WaitOptions, waitForSession } from './wait-for-session.ts';
 
 export type VidimusClientOptions = {
-  /** Where the service is, such as `https://id.acme.example`. */
+  /** Base URL of the service, such as `https://id.acme.example`. */
   readonly url: string;
-  /** A client of the service, which logs in with its secret. */
+  /** Client id and secret of a client of the service. */
   readonly clientId?: string;
   readonly clientSecret?: string;
-  /** In the place of both: gives an access token whenever one is needed. */
+  /** Alternative to client id and secret: returns an access token whenever one is needed. */
   readonly accessToken?: () => string | Promise<string>;
-  /** Milliseconds until a call is given up; 30,000 unless stated. */
+  /** Timeout of a call in milliseconds; 30,000 by default. */
   readonly timeoutMs?: number;
-  /** In the place of the global `fetch`: for a proxy, for certificates of your own, for tests. */
+  /** Replaces the global `fetch`: for a proxy, for custom certificates, for tests. */
   readonly fetch?: Fetch;
 };
 
-/** An answer with what stands beside its body, such as `ETag`. */
+/** A response with its headers, such as `ETag`. */
 export type Answered<T> = { readonly data: T; readonly status: number; readonly headers: Headers };
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** The status of now comes at once, unless something on the way holds it back. */
+/** The service sends the current status immediately, unless a proxy buffers it. */
 const FIRST_EVENT_MS = 10_000;
-/** Three comments that keep it alive did not come. */
+/** The duration of three missing keep-alive comments. */
 const SILENT_MS = 45_000;
-/** Pages that one iteration follows: a server that always names a next one must not keep anybody for ever. */
+/** Limit of pages per iteration, which stops endless pagination of a faulty server. */
 const MAX_PAGES = 10_000;
 
-/** A client of one tenant, or of the operator. Every operation is typed by the OpenAPI document. */
+/** A client for one tenant, or for the operator. Every operation is typed by the OpenAPI document. */
 export class VidimusClient {
   readonly #url: string;
   readonly #fetch: Fetch;
@@ -69,36 +69,36 @@ export class VidimusClient {
   }
 
   /**
-   * As `get`, `post` and the others, with the headers of the answer.
-   * @throws VidimusError when the service refuses, or cannot be reached; what `signal` says when it was aborted.
+   * Like `get`, `post` and the others, with the headers of the response.
+   * @throws VidimusError for an error response or an unreachable service; the reason of `signal` when it was aborted.
    */
   async request<M extends Method, P extends PathOf<M>>(
     method: M,
     path: P,
-    ...rest: Arguments<Operation<M, P>>
+    ...args: Arguments<Operation<M, P>>
   ): Promise<Answered<Answer<Operation<M, P>>>> {
-    const given: Given = rest[0] ?? {};
-    const got = await this.#call(method, addressOf(this.#url, path, given), given);
-    return answered(got);
+    const options: UntypedOptions = args[0] ?? {};
+    const apiResponse = await this.#call(method, addressOf(this.#url, path, options), options);
+    return parseResponse(apiResponse);
   }
 
-  /** All entries of a list, page by page, as they are asked for. */
-  async *list<P extends ListPath>(path: P, ...rest: Arguments<Operation<'get', P>>): AsyncGenerator<Entry<P>, void, undefined> {
-    const given: Given = rest[0] ?? {};
-    let address: string | undefined = addressOf(this.#url, path, given);
+  /** Iterates over all entries of a list; pages are fetched on demand. */
+  async *list<P extends ListPath>(path: P, ...args: Arguments<Operation<'get', P>>): AsyncGenerator<Entry<P>, void, undefined> {
+    const options: UntypedOptions = args[0] ?? {};
+    let address: string | undefined = addressOf(this.#url, path, options);
     for (let page = 0; address !== undefined && page < MAX_PAGES; page += 1) {
-      const { data, headers }: Answered<Entry<P>[]> = answered(await this.#call('get', address, given));
+      const { data, headers }: Answered<Entry<P>[]> = parseResponse(await this.#call('get', address, options));
       yield* data;
-      const next = nextPage(headers);
-      // The address that the service has for itself may be another than the one that it is called by here.
-      address = next === undefined ? undefined : addressOf(this.#url, path, { ...given, query: next });
+      const nextQuery = nextPage(headers);
+      // The service's own URL in the link may differ from the URL of this client.
+      address = nextQuery === undefined ? undefined : addressOf(this.#url, path, { ...options, query: nextQuery });
     }
   }
 
   /**
-   * Waits for the end of an offer or a request, and reads it. Follows the stream of events, comes back when that breaks off,
-   * and reads from time to time where there is none.
-   * @throws VidimusError `timeout` when it has not ended in time; `not_found` when it is gone, and other refusals.
+   * Waits for the end of an offer or a request, and reads it. Follows the event stream, reconnects after an interruption, and polls without
+   * a stream.
+   * @throws VidimusError `timeout` when the session has not ended in time; `not_found` when it was deleted, and other errors.
    */
   waitForSession(id: string, options: WaitOptions = {}): Promise<Session> {
     const path = { id };
@@ -114,8 +114,8 @@ export class VidimusClient {
   async *#follow(id: string, lastEventId: string | undefined, signal: AbortSignal): AsyncGenerator<Change> {
     const address = addressOf(this.#url, '/session/{id}/events', { path: { id } });
     const header = { Accept: 'text/event-stream', 'Last-Event-ID': lastEventId };
-    const given = { header, signal, timeoutMs: FIRST_EVENT_MS };
-    const response = await this.#authorized((token) => open(this.#callOf('get', address, given, token)));
+    const options = { header, signal, timeoutMs: FIRST_EVENT_MS };
+    const response = await this.#authorized((token) => open(this.#callOf('get', address, options, token)));
     try {
       if (response.body === null) return;
       for await (const { id: eventId, data } of readEvents(response.body, SILENT_MS)) {
@@ -126,8 +126,8 @@ export class VidimusClient {
     }
   }
 
-  #call(method: Method, address: string, given: Given): Promise<Got> {
-    return this.#authorized((token) => send(this.#callOf(method, address, given, token)));
+  #call(method: Method, address: string, options: UntypedOptions): Promise<TextResponse> {
+    return this.#authorized((token) => send(this.#callOf(method, address, options, token)));
   }
 
   async #authorized<T>(call: (token: string) => Promise<T>): Promise<T> {
@@ -135,14 +135,14 @@ export class VidimusClient {
     try {
       return await call(token);
     } catch (error) {
-      // It ended early, as when its secret was rotated; nothing was done yet.
+      // The token became invalid early, for example after a rotation of its secret; the request had no effect.
       if (!isTokenRefused(error) || !this.#tokens.refused(token)) throw error;
       return call(await this.#tokens.token());
     }
   }
 
-  #callOf(method: Method, address: string, given: Given, token: string): Call {
-    const { body, header, signal, timeoutMs = this.#timeoutMs } = given;
+  #callOf(method: Method, address: string, options: UntypedOptions, token: string): Call {
+    const { body, header, signal, timeoutMs = this.#timeoutMs } = options;
     const headers = new Headers({ Accept: 'application/json', Authorization: `Bearer ${token}` });
     for (const [name, value] of Object.entries(header ?? {})) {
       if (value !== undefined) headers.set(name, String(value));
@@ -154,8 +154,8 @@ export class VidimusClient {
   }
 }
 
-/** What every operation may be given, once its types have done their work. */
-type Given = {
+/** Untyped options of an operation. */
+type UntypedOptions = {
   readonly [K in 'path' | 'query' | 'header']?: Readonly<Record<string, unknown>> | undefined;
 } & {
   readonly body?: unknown;
@@ -167,7 +167,7 @@ function tokensOf(
   { clientId, clientSecret, accessToken }: VidimusClientOptions,
   way: { readonly url: string; readonly fetch: Fetch; readonly timeoutMs: number },
 ): TokenSource {
-  if (accessToken !== undefined) return new GivenToken(accessToken);
+  if (accessToken !== undefined) return new ExternalTokenSource(accessToken);
   if (clientId === undefined || clientSecret === undefined) {
     throw new TypeError('give clientId and clientSecret, or accessToken');
   }
@@ -178,7 +178,7 @@ function isTokenRefused(error: unknown): boolean {
   return error instanceof VidimusError && error.code === 'unauthenticated';
 }
 
-function answered<T>({ response, text }: Got): Answered<T> {
+function parseResponse<T>({ response, text }: TextResponse): Answered<T> {
   const { status, headers } = response;
   if (text === '') return { data: undefined as T, status, headers };
   if (!/^application\/(?:[\w.]+\+)?json\b/i.test(headers.get('content-type') ?? '')) {

@@ -6,16 +6,16 @@ export type SessionStatus = Session['status'];
 
 export type WaitOptions = {
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds until the wait is given up; ten minutes unless stated. The session goes on. */
+  /** Limit of the wait in milliseconds; ten minutes by default. The session continues. */
   readonly timeoutMs?: number | undefined;
-  /** Hears of every status, the first one included: `fetched` when the wallet has scanned. */
+  /** Called with every status, including the first one: `fetched` when the wallet has scanned. */
   readonly onStatus?: ((status: SessionStatus) => void) | undefined;
 };
 
-/** What the wait needs of the service. */
+/** Access to the session for the wait. */
 export type SessionSource = {
   read(signal: AbortSignal): Promise<Session>;
-  /** The changes after the event with this id, until the stream ends for whatever reason. */
+  /** Changes after the event with this id, until the stream ends for any reason. */
   follow(lastEventId: string | undefined, signal: AbortSignal): AsyncIterable<Change>;
 };
 
@@ -24,21 +24,21 @@ export type Change = { readonly eventId: string | undefined; readonly status: Se
 const DEFAULT_TIMEOUT_MS = 600_000;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
-/** Where no stream comes through, as behind some proxies, the session is read this often before the next attempt. */
+/** The session is polled this often before the next attempt to stream, when streaming does not work, for example behind some proxies. */
 const READS_WITHOUT_STREAM = 10;
 const READ_PAUSE_MS = 2_000;
 
-const isOver = (status: SessionStatus) => status !== 'active' && status !== 'fetched';
+const hasEnded = (status: SessionStatus) => status !== 'active' && status !== 'fetched';
 
-/** @returns the session once it has ended, whatever the end: look at `status` and `failure`. */
+/** @returns the ended session, successful or not: see `status` and `failure`. */
 export async function waitForSession(
   source: SessionSource,
   { signal, timeoutMs = DEFAULT_TIMEOUT_MS, onStatus }: WaitOptions,
 ): Promise<Session> {
   const deadline = AbortSignal.timeout(timeoutMs);
-  const either = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+  const combinedSignal = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
   try {
-    return await new Wait(source, either, onStatus).end();
+    return await new Wait(source, combinedSignal, onStatus).end();
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
     if (!deadline.aborted) throw error;
@@ -50,7 +50,7 @@ class Wait {
   readonly #source: SessionSource;
   readonly #signal: AbortSignal;
   readonly #onStatus: WaitOptions['onStatus'];
-  #told: SessionStatus | undefined;
+  #reportedStatus: SessionStatus | undefined;
   #lastEventId: string | undefined;
   #pauseMs = FIRST_PAUSE_MS;
   #readsLeft = 0;
@@ -67,10 +67,10 @@ class Wait {
       try {
         if (this.#readsLeft > 0) this.#readsLeft -= 1;
         else await this.#follow();
-        // What the stream ended with, or whatever happened when there was none.
+        // Reads the session after the end of the stream, or without a stream.
         const session = await this.#source.read(this.#signal);
-        this.#tell(session.status);
-        if (isOver(session.status)) return session;
+        this.#reportStatus(session.status);
+        if (hasEnded(session.status)) return session;
       } catch (error) {
         this.#pauseMs = Math.max(this.#pauseMs, retryAfterMs(error));
       }
@@ -79,7 +79,7 @@ class Wait {
     }
   }
 
-  /** Until the stream ends or breaks. @throws what no other attempt would change. */
+  /** Follows the stream until it ends or breaks. @throws errors that a retry would not fix. */
   async #follow(): Promise<void> {
     let hasHeard = false;
     try {
@@ -87,8 +87,8 @@ class Wait {
         hasHeard = true;
         this.#lastEventId = eventId ?? this.#lastEventId;
         this.#pauseMs = FIRST_PAUSE_MS;
-        this.#tell(status);
-        if (isOver(status)) return;
+        this.#reportStatus(status);
+        if (hasEnded(status)) return;
       }
     } catch (error) {
       this.#pauseMs = Math.max(this.#pauseMs, retryAfterMs(error));
@@ -96,25 +96,25 @@ class Wait {
     if (!hasHeard) this.#readsLeft = READS_WITHOUT_STREAM;
   }
 
-  #tell(status: SessionStatus): void {
-    if (status === this.#told) return;
-    this.#told = status;
+  #reportStatus(status: SessionStatus): void {
+    if (status === this.#reportedStatus) return;
+    this.#reportedStatus = status;
     this.#onStatus?.(status);
   }
 }
 
-const PASSING = ['unreachable', 'timeout', 'unavailable', 'too_many_requests', 'internal_error'];
+const TEMPORARY_CODES = ['unreachable', 'timeout', 'unavailable', 'too_many_requests', 'internal_error'];
 
-/** How long the service wants to be left alone. @throws what does not pass by waiting. */
+/** The delay that the service requests. @throws errors that are not temporary. */
 function retryAfterMs(error: unknown): number {
   if (!(error instanceof VidimusError)) throw error;
   const { code, status = 0, retryAfterSeconds = 0 } = error;
   const isOfProxy = code === 'unexpected_answer' && (status === 0 || status >= 500);
-  if (!PASSING.includes(code) && !isOfProxy) throw error;
+  if (!TEMPORARY_CODES.includes(code) && !isOfProxy) throw error;
   return Math.min(retryAfterSeconds * 1000, 60_000);
 }
 
-/** Up to a third longer, so that all who were cut off at once do not come back at once. */
+/** Adds a random delay of up to a third, so that disconnected clients do not reconnect at the same time. */
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const leave = () => {

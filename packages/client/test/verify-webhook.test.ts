@@ -23,7 +23,7 @@ describe('verifyWebhook of the client', () => {
   const [first = ''] = signature.split(' ');
   const timestamp = headers['webhook-timestamp'] ?? '';
 
-  it('gives the body, the id and the time, for every kind of headers, bodies and secrets', async () => {
+  it('returns body, id and time, for every kind of headers, bodies and secrets', async () => {
     const shouted = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]));
     for (const [of, raw, secrets] of [
       [headers, body, present],
@@ -78,12 +78,12 @@ describe('verifyWebhook of the client', () => {
       expect(await verdicts).to.equal('WebhookVerificationError');
   });
 
-  it('looks at no more signatures than the service makes', async () => {
+  it('verifies no more signatures than the service sends', async () => {
     const many = { ...headers, 'webhook-signature': Array(9).fill(first).join(' ') };
     expect(await nameOf(verifyWebhook(many, body, present, { now }))).to.equal('WebhookVerificationError');
   });
 
-  it('does not take something for a secret that is none', async () => {
+  it('rejects an invalid secret', async () => {
     const bad = ['', 'whsec_', 'whsec_short', newSecret(23), newSecret(65), 'no base64, but long enough for one'];
     for (const secret of bad) {
       expect(await nameOf(verifyWebhook(headers, body, [present, secret], { now })), secret).to.equal('TypeError');

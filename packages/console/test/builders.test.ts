@@ -74,7 +74,7 @@ describe('the builders of the console', () => {
     expect(bareSaid).to.include('All claims').and.not.to.include('The key of the holder');
   });
 
-  it('doubt questions that ask for an age and a name, or trust nobody who answers', () => {
+  it('warn about queries for an age and a name, and about queries without a trusted issuer', () => {
     const draft = {
       id: 'q',
       purpose: [{ lang: 'en', content: 'To sell' }],
@@ -99,7 +99,7 @@ describe('the builders of the console', () => {
     expect(doubtsOf(fewer, { kinds, knowsOwn: true })).to.deep.equal([]);
   });
 
-  it('bear whatever is typed beside the form', () => {
+  it('accept any other input beside the form', () => {
     for (const value of [...NOTHING, { dcql_query: 5 }, { dcql_query: { credentials: [null, { claims: [5] }] } }]) {
       expect(sentenceOf(value, kindsOf([value]))).to.be.a('string');
       expect(doubtsOf(value, { kinds: kindsOf([]), knowsOwn: true })).to.be.an('array');

@@ -3,11 +3,18 @@ import { expect } from 'chai';
 import { type Certified, certify, pem } from '../../../test/support/test-certificates.ts';
 import { nameOf, newAmong } from '../src/pages/trust/anchors.ts';
 import { issuing } from '../src/pages/trust/key-chain.ts';
-import { derOfPem, MAX_FILE_BYTES, pemOf, type Reading, readCertificates, type Wanted } from '../src/pages/trust/read-certificates.ts';
+import {
+  type CertificatePurpose,
+  derOfPem,
+  MAX_FILE_BYTES,
+  pemOf,
+  type Reading,
+  readCertificates,
+} from '../src/pages/trust/read-certificates.ts';
 import { readForm } from '../src/pages/trust/read-form.ts';
 
-describe('Whom the console has trusted', () => {
-  it('is called what people call it, whatever was typed', async () => {
+describe('A trusted certificate of the console', () => {
+  it('has a readable name, whatever was typed', async () => {
     const ca = await certify({ name: 'CA', ca: true });
     expect(nameOf({ certificate: pem(ca) })).to.match(/^a certificate of CN=CA, until /);
     expect(nameOf({ certificate: 'no certificate' })).to.equal('a certificate that ends with ocertificate');
@@ -60,11 +67,11 @@ describe('Certificates that are given to the console', () => {
     ended = await certify({ name: 'Ended CA', ca: true, from: '2024-01-01', until: '2025-01-01' });
   });
 
-  const read = (content: string | Uint8Array, wanted: Wanted = 'authority'): Reading =>
-    readCertificates(typeof content === 'string' ? Buffer.from(content) : content, 'a.pem', wanted, NOW);
+  const read = (content: string | Uint8Array, purpose: CertificatePurpose = 'authority'): Reading =>
+    readCertificates(typeof content === 'string' ? Buffer.from(content) : content, 'a.pem', purpose, NOW);
   const der = ({ certificate }: Certified) => Buffer.from(certificate, 'base64');
 
-  it('are taken from PEM, several of them, and from DER, each once', () => {
+  it('are read from PEM with several certificates, and from DER, each once', () => {
     const { found, refused } = read(`first\r\n${pem(ca)}and\n${pem(other)}${pem(ca)}`);
     expect(refused).to.deep.equal([]);
     expect(found.map(({ subject }) => subject)).to.deep.equal(['CN=First CA', 'CN=Second CA']);
@@ -80,7 +87,7 @@ describe('Certificates that are given to the console', () => {
     expect(derOfPem('none')).to.equal(undefined);
   });
 
-  it('are refused with everything beside them where there is a private key, in whatever form', () => {
+  it('are rejected together with a private key in any form', () => {
     const secret = key();
     const jwk = JSON.stringify(secret.export({ format: 'jwk' }));
     const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
@@ -123,20 +130,20 @@ describe('Certificates that are given to the console', () => {
     ['too many', () => pem(ca).repeat(201), /more than 200 certificates/],
   ];
   for (const [what, make, sentence] of refusals)
-    it(`are not taken from ${what}`, () => {
+    it(`are not read from ${what}`, () => {
       const { found, refused } = read(make());
       expect(found).to.deep.equal([]);
       expect(refused).to.have.length(1);
       expect(refused[0]).to.match(sentence);
     });
 
-  it('are taken beside one that is refused, which is named', () => {
+  it('are accepted beside a rejected one, which is named', () => {
     const { found, refused } = read(pem(ca) + pem(signer) + pem(ended));
     expect(found.map(({ subject }) => subject)).to.deep.equal(['CN=First CA']);
     expect(refused).to.have.length(2);
   });
 
-  it('may be of an issuer or the signer of a list, if that is what is wanted', () => {
+  it('may be of an issuer or the signer of a list, if that is the purpose', () => {
     for (const wanted of ['issuer', 'signer'] as const) expect(read(pem(signer), wanted).found).to.have.length(1);
     expect(read(pem(ended), 'signer').found).to.deep.equal([]);
   });

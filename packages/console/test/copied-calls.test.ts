@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
-import { asCurl, asTypeScript, type Made } from '../src/api/made.ts';
+import { asCurl, asTypeScript, type RecordedCall } from '../src/api/made.ts';
 
 const ORIGIN = 'https://id.example';
 /** What a browser leaves as it is in a part of an address, and what stands in a body. */
 const STRANGE = "it's'*(x)!~";
 
 describe('Calls that are copied from the console', () => {
-  const call: Made = {
+  const call: RecordedCall = {
     method: 'POST',
     address: `/session/${encodeURIComponent(`${STRANGE};touch /tmp/x $(id)`)}`,
     body: { name: `${STRANGE}"$(id)\`id\`\n` },
@@ -16,7 +16,7 @@ describe('Calls that are copied from the console', () => {
     ms: 1,
   };
 
-  it('are one command of a shell, whatever somebody put into an address or a body', () => {
+  it('are one command of a shell, whatever an address or a body contains', () => {
     const words = spawnSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }; ${asCurl(call, ORIGIN)}`], {
       env: { TOKEN: 'secret' },
     });

@@ -15,7 +15,7 @@ const failed = (check: string, reason: string, id?: string): Check => ({
   ...(id !== undefined && { id }),
 });
 
-describe('what the console says follows from a fault', () => {
+describe('the advice of the console after a fault', () => {
   const changed = failed('elements', 'digest_mismatch', 'licence');
   const missing = failed('response', 'missing licence');
 
@@ -39,7 +39,7 @@ describe('what the console says follows from a fault', () => {
     expect(cureOf('missing diploma').at, 'the question asks for what the wallet has not').to.equal('question');
   });
 
-  it('has nobody issue anew what somebody changed on its way', () => {
+  it('does not advise to issue again after data was changed in transit', () => {
     for (const reason of ['digest_mismatch', 'unreferenced_disclosure', 'issuer_signature'])
       expect(cureOf(reason).what).to.match(/^Do not go by it/);
   });
@@ -62,7 +62,7 @@ describe('whether a phone reaches what a link leads to', () => {
   });
 });
 
-describe('what the console decodes', () => {
+describe('the decoder of the console', () => {
   it('says a query in words', () => {
     const credentials = [
       {
@@ -101,7 +101,7 @@ const plain = (text: string) =>
     .replaceAll('`', '')
     .trim();
 
-describe('what the console says of failures', () => {
+describe('the text of the console about failures', () => {
   it('has a sentence for each code and each reason', () => {
     expect(SESSION_FAILURE_CODES.filter((code) => FAILURES[code] === undefined)).to.deep.equal([]);
     expect(REFUSAL_REASONS.filter((reason) => REASONS[reason] === undefined)).to.deep.equal([]);

@@ -1,12 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Fetch } from './core/index.ts';
-import { unescaped } from './html.ts';
+import { decodeEntities } from './html.ts';
 
 const WAIT_MS = 300_000;
 
-/** Agrees on the page of an issuer of this service, as its user would. @returns where the browser is sent. */
-export async function agreeOnPage(authorizationUrl: string, fetch: Fetch): Promise<string> {
+/** Approves the consent page of an issuer of this service. @returns the redirect of the browser. */
+export async function approveOnPage(authorizationUrl: string, fetch: Fetch): Promise<string> {
   const page = await fetch(authorizationUrl, { redirect: 'manual' });
   const html = await page.text();
   const action = /<form [^>]*action="([^"]+)"/.exec(html)?.[1];
@@ -14,8 +14,8 @@ export async function agreeOnPage(authorizationUrl: string, fetch: Fetch): Promi
     throw new Error('the page of the issuer is not one that --yes can agree on; run this again without it');
   const form = new URLSearchParams({ decision: 'approve' });
   for (const [, name = '', value = ''] of html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g))
-    form.set(unescaped(name), unescaped(value));
-  const answer = await fetch(new URL(unescaped(action), authorizationUrl), {
+    form.set(decodeEntities(name), decodeEntities(value));
+  const answer = await fetch(new URL(decodeEntities(action), authorizationUrl), {
     method: 'POST',
     body: form,
     redirect: 'manual',
@@ -25,7 +25,7 @@ export async function agreeOnPage(authorizationUrl: string, fetch: Fetch): Promi
   return location;
 }
 
-/** Where a browser on this machine comes back to (RFC 8252 section 7.3). */
+/** The loopback redirect URI of a browser on this machine (RFC 8252 section 7.3). */
 export class ReturnAddress {
   readonly url: string;
   readonly returned: Promise<string>;
@@ -40,10 +40,10 @@ export class ReturnAddress {
   static async open(): Promise<ReturnAddress> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const server = createServer((request, response) => {
-      const at = new URL(request.url ?? '/', url);
-      if (at.pathname !== '/callback') return response.writeHead(404).end();
+      const callback = new URL(request.url ?? '/', url);
+      if (callback.pathname !== '/callback') return response.writeHead(404).end();
       response.writeHead(200, { 'Content-Type': 'text/plain' }).end('The wallet has it. You can close this window.\n');
-      resolve(at.href);
+      resolve(callback.href);
     });
     await new Promise<void>((done, failed) => server.once('error', failed).listen(0, '127.0.0.1', done));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`;

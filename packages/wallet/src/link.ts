@@ -1,5 +1,5 @@
 import type { Fetch } from './core/index.ts';
-import { unescaped } from './html.ts';
+import { decodeEntities } from './html.ts';
 import { UsageError } from './options.ts';
 
 export type Link = { readonly kind: 'offer' | 'request'; readonly uri: string };
@@ -8,18 +8,18 @@ const OFFER_SCHEMES = ['openid-credential-offer:', 'haip-vci:'];
 const REQUEST_SCHEMES = ['openid4vp:', 'haip-vp:', 'haip:', 'mdoc-openid4vp:', 'eudi-openid4vp:'];
 const IN_PAGES = /(?:openid-credential-offer|haip-vci|openid4vp|haip-vp|haip|mdoc-openid4vp|eudi-openid4vp):\/\/[^\s"'<>]+/;
 
-/** @throws UsageError when it is neither, and no page that has one. */
+/** @throws UsageError unless it is an offer, a request, or a page that contains one. */
 export async function readLink(text: string, fetch: Fetch): Promise<Link> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) throw new UsageError(`"${text.slice(0, 80)}" is no link`);
   const link = linkOf(url, text);
   if (link !== undefined) return link;
   if (!/^https?:$/.test(url.protocol)) throw new UsageError(`links that begin with ${url.protocol} are neither offers nor requests`);
-  // A link in the attribute of a page is escaped, its end is not.
-  const found = IN_PAGES.exec(await pageAt(url, fetch))?.[0];
-  if (found === undefined) throw new UsageError(`${url.origin}${url.pathname} has no offer and no request`);
-  const within = unescaped(found);
-  return linkOf(new URL(within), within) as Link;
+  // A link in an HTML attribute is escaped.
+  const encodedLink = IN_PAGES.exec(await pageAt(url, fetch))?.[0];
+  if (encodedLink === undefined) throw new UsageError(`${url.origin}${url.pathname} has no offer and no request`);
+  const embeddedLink = decodeEntities(encodedLink);
+  return linkOf(new URL(embeddedLink), embeddedLink) as Link;
 }
 
 function linkOf({ protocol, searchParams }: URL, uri: string): Link | undefined {

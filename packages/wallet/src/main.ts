@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readCards, writeCards } from './card-file.ts';
-import { agreeOnPage, ReturnAddress } from './consent.ts';
+import { approveOnPage, ReturnAddress } from './consent.ts';
 import {
   type Exchange,
   type Fetch,
@@ -14,13 +14,13 @@ import {
   type StoredCredential,
 } from './core/index.ts';
 import { readLink } from './link.ts';
+import { cardInWords, errorInWords, exchangeInWords, offerInWords, plain, requestInWords } from './messages.ts';
 import { type Options, readOptions, USAGE, UsageError } from './options.ts';
-import { cardInWords, errorInWords, exchangeInWords, offerInWords, plain, requestInWords } from './words.ts';
 
 const PATIENCE_MS = 300_000;
 const MOST_SECONDS_BETWEEN = 30;
 
-/** `npm run wallet`: collects or shows cards, and ends with 0, 1 or 2. */
+/** `npm run wallet`: collects or presents credentials, and exits with 0, 1 or 2. */
 async function main(args: readonly string[]): Promise<number> {
   try {
     const options = readOptions(args);
@@ -28,11 +28,11 @@ async function main(args: readonly string[]): Promise<number> {
       console.log(USAGE);
       return 0;
     }
-    const onExchange = (one: Exchange) => {
-      if (options.isTracing) console.error(exchangeInWords(one));
+    const onExchange = (exchange: Exchange) => {
+      if (options.isTracing) console.error(exchangeInWords(exchange));
     };
-    const browse = listening(fetch, onExchange);
-    const { kind, uri } = await readLink(options.link, browse);
+    const browserFetch = listening(fetch, onExchange);
+    const { kind, uri } = await readLink(options.link, browserFetch);
     if (kind === 'offer' && options.misbehave !== undefined) throw new UsageError('--misbehave is for requests, and this is an offer');
     const cards = await readCards(options.cards);
     const wallet = new SimulatedWallet({
@@ -40,7 +40,7 @@ async function main(args: readonly string[]): Promise<number> {
       exportableKeys: true,
       onExchange,
     });
-    return kind === 'offer' ? await collect(wallet, uri, options, browse) : await answer(wallet, uri, options);
+    return kind === 'offer' ? await collect(wallet, uri, options, browserFetch) : await answer(wallet, uri, options);
   } catch (error) {
     console.error(errorInWords(error));
     return error instanceof UsageError ? 2 : 1;
@@ -50,20 +50,20 @@ async function main(args: readonly string[]): Promise<number> {
 async function collect(wallet: SimulatedWallet, uri: string, options: Options, browse: Fetch): Promise<number> {
   const offer = await wallet.readOffer(uri);
   console.log(offerInWords(offer));
-  const txCode = options.txCode ?? (await askedCode(offer));
-  if (!(await agrees('Collect it?', options))) {
+  const txCode = options.txCode ?? (await promptForCode(offer));
+  if (!(await confirm('Collect it?', options))) {
     console.log('Nothing was collected. The issuer is not told; its offer ends by itself.');
     return 0;
   }
   const received = await accept(wallet, offer, options, browse, txCode);
   await keep(received.credentials, options);
-  const later = received.promised.length > 0 ? await promised(wallet, received, options) : [];
+  const later = received.promised.length > 0 ? await fetchDeferred(wallet, received, options) : [];
   return received.credentials.length + later.length > 0 ? 0 : 1;
 }
 
 async function keep(received: readonly StoredCredential[], { cards }: Options): Promise<void> {
   if (received.length === 0) return;
-  // The newest first, so that it is the one that answers; read again, since another wallet may have written meanwhile.
+  // The newest credential comes first, so that it is selected; the file is read again, because another wallet may have written meanwhile.
   await writeCards(cards, [...received.toReversed(), ...(await readCards(cards))]);
   for (const card of received) console.log(`\n${cardInWords(card)}`);
   console.log(`\nKept with its key in ${cards}`);
@@ -79,28 +79,32 @@ async function accept(
   if (offer.grant === 'pre_authorized_code') return wallet.accept(offer, txCode === undefined ? {} : { txCode });
   if (isAgreed) {
     const authorization = await wallet.authorize(offer);
-    return authorization.complete(await agreeOnPage(authorization.url, browse));
+    return authorization.complete(await approveOnPage(authorization.url, browse));
   }
-  const back = await ReturnAddress.open();
+  const returnAddress = await ReturnAddress.open();
   try {
-    const authorization = await wallet.authorize(offer, back.url);
+    const authorization = await wallet.authorize(offer, returnAddress.url);
     console.log(`Open this in a browser on this machine, and approve:\n\n  ${plain(new URL(authorization.url).href)}\n`);
-    return await authorization.complete(await back.returned);
+    return await authorization.complete(await returnAddress.returned);
   } finally {
-    back.close();
+    returnAddress.close();
   }
 }
 
-async function promised(wallet: SimulatedWallet, { promised: first }: Received, options: Options): Promise<readonly StoredCredential[]> {
-  const seconds = Math.min(Math.max(...first.map(({ interval }) => interval), 1), MOST_SECONDS_BETWEEN);
+async function fetchDeferred(
+  wallet: SimulatedWallet,
+  { promised: deferred }: Received,
+  options: Options,
+): Promise<readonly StoredCredential[]> {
+  const seconds = Math.min(Math.max(...deferred.map(({ interval }) => interval), 1), MOST_SECONDS_BETWEEN);
   console.log(`The issuer makes it later; asking every ${seconds} seconds, for five minutes at most …`);
   const end = Date.now() + PATIENCE_MS;
   const received: StoredCredential[] = [];
   while (wallet.promised.length > 0 && Date.now() < end) {
     await wait(seconds * 1000);
-    const came = await wallet.fetchPromised();
-    await keep(came, options);
-    received.push(...came);
+    const newCredentials = await wallet.fetchPromised();
+    await keep(newCredentials, options);
+    received.push(...newCredentials);
   }
   if (wallet.promised.length > 0) console.error('It is still not ready. Ask the issuer for a new offer.');
   return received;
@@ -115,7 +119,7 @@ async function answer(wallet: SimulatedWallet, uri: string, options: Options): P
     return 1;
   }
   if (misbehave !== undefined) console.log(`Misbehaving: ${MISBEHAVIOURS[misbehave].about}`);
-  if (!(await agrees('Answer it?', options))) {
+  if (!(await confirm('Answer it?', options))) {
     const { status } = await wallet.decline(request);
     console.log(`Declined; the verifier was told, and answered ${status}.`);
     return status < 400 ? 0 : 1;
@@ -125,32 +129,32 @@ async function answer(wallet: SimulatedWallet, uri: string, options: Options): P
 }
 
 function outcomeOf(presented: Presented, misbehave: Options['misbehave']): number {
-  const last = presented.repeated ?? presented;
-  const isTaken = last.status < 400;
-  const said = `${last.status} ${plain(JSON.stringify(last.body))}`;
+  const result = presented.repeated ?? presented;
+  const isTaken = result.status < 400;
+  const summary = `${result.status} ${plain(JSON.stringify(result.body))}`;
   if (misbehave === undefined || misbehave === 'decline') {
-    console.log(isTaken ? `Taken: ${said}` : `Refused: ${said}`);
+    console.log(isTaken ? `Taken: ${summary}` : `Refused: ${summary}`);
     if (presented.redirectUri !== undefined) console.log(`The browser goes to ${plain(presented.redirectUri)}`);
     return isTaken ? 0 : 1;
   }
   if (presented.repeated !== undefined) console.log(`The first answer was answered by ${presented.status}.`);
-  console.log(isTaken ? `Taken, which it should not be: ${said}` : `Refused, as it should be: ${said}`);
+  console.log(isTaken ? `Taken, which it should not be: ${summary}` : `Refused, as it should be: ${summary}`);
   return isTaken ? 1 : 0;
 }
 
-async function askedCode({ txCode }: ReadOffer): Promise<string | undefined> {
+async function promptForCode({ txCode }: ReadOffer): Promise<string | undefined> {
   if (txCode === undefined) return undefined;
   if (!process.stdin.isTTY) throw new UsageError('the offer wants a transaction code: give it by --tx-code');
-  return (await question('Transaction code: ')).trim();
+  return (await promptUser('Transaction code: ')).trim();
 }
 
-async function agrees(what: string, { isAgreed }: Options): Promise<boolean> {
+async function confirm(what: string, { isAgreed }: Options): Promise<boolean> {
   if (isAgreed) return true;
   if (!process.stdin.isTTY) throw new UsageError('there is no terminal to ask on: agree by --yes');
-  return /^y(es)?$/i.test((await question(`${what} [y/N] `)).trim());
+  return /^y(es)?$/i.test((await promptUser(`${what} [y/N] `)).trim());
 }
 
-async function question(text: string): Promise<string> {
+async function promptUser(text: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   try {
     return await terminal.question(text);

@@ -12,7 +12,7 @@ export type Options = {
   readonly misbehave?: Misbehaviour;
 };
 
-/** Started by `npx vidimus`, it is called so. */
+/** The command in the usage; `npx vidimus` sets it. */
 const CALL = process.env['VIDIMUS_USAGE'] ?? 'npm run wallet -- <link> [options]';
 const DEFAULT_CARDS = join(process.env['XDG_DATA_HOME'] ?? join(homedir(), '.local', 'share'), 'vidimus', 'wallet.json');
 
@@ -30,17 +30,17 @@ A wallet for trying things out: collects what is offered, and answers what is as
 
 ways to misbehave:
 ${Object.entries(MISBEHAVIOURS)
-  .map(([name, { about }]) => `  ${name.padEnd(24)} ${about}`)
+  .map(([name, { about: description }]) => `  ${name.padEnd(24)} ${description}`)
   .join('\n')}
 
 It ends with 0 when all went well (of a misbehaviour: when it was refused), with 1 when not, and with 2 when it was called wrongly.`;
 
-/** Whoever called it wrongly is told in one sentence. */
+/** The error for invalid arguments; its message is one sentence. */
 export class UsageError extends Error {}
 
 /** @throws UsageError */
 export function readOptions(args: readonly string[]): Options | 'help' {
-  const { values, positionals } = parsed(args);
+  const { values, positionals } = parseArguments(args);
   if (values.help) return 'help';
   const [link, ...more] = positionals;
   if (link === undefined) throw new UsageError('give the link of an offer or of a request');
@@ -58,7 +58,7 @@ export function readOptions(args: readonly string[]): Options | 'help' {
   };
 }
 
-function parsed(args: readonly string[]) {
+function parseArguments(args: readonly string[]) {
   const flag = { type: 'boolean', default: false } as const;
   const text = { type: 'string' } as const;
   try {

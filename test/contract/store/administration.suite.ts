@@ -33,7 +33,7 @@ export function describeAdministration(open: () => Store): void {
     describe('a client that is removed', () => {
       const removed = (tenant: TenantId, clientId: string) => store.forService(({ clients }) => clients.isRemoved(tenant, clientId));
 
-      it('is remembered by its tenant until it is made anew', async () => {
+      it('is cached by its tenant until it is created again', async () => {
         const client = aClient(tenantId);
         const write = (work: (own: TenantRepositories) => Promise<void>) => store.forTenant(tenantId, work, { by: 'system' });
         await write(({ clients }) => clients.add(client));
@@ -98,7 +98,7 @@ export function describeAdministration(open: () => Store): void {
         expect(listed.map(({ id }) => id)).to.deep.equal(['C', 'a', 'a-1', 'a_1', 'aa', 'b']);
       });
 
-      it('are read again only where somebody wrote since', async () => {
+      it('are read again only after a write', async () => {
         const write = (work: (own: TenantRepositories) => Promise<void>) => store.forTenant(tenantId, work, { by: 'system' });
         const relist = (known?: Listing<CredentialConfiguration>) =>
           store.forTenant(tenantId, ({ credentialConfigurations }) => credentialConfigurations.relist(known));
@@ -334,7 +334,7 @@ export function describeAdministration(open: () => Store): void {
         });
       });
 
-      it('gives back what its work returns', async () => {
+      it('returns the result of its work', async () => {
         expect(await store.forTenant(tenantId, async () => 7)).to.equal(7);
         expect(await store.forService(async () => 'done')).to.equal('done');
       });

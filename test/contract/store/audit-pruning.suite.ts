@@ -133,7 +133,7 @@ const RENEWED = 'another master secret of decent length';
 const afterRenewal = () => new MasterCipher({ masterSecrets: [MASTER_SECRET, RENEWED] });
 
 export function describeTampering(open: () => { store: Store; url: string; cipher: MasterCipher }): void {
-  describe('an audit log that somebody tampers with', () => {
+  describe('a tampered audit log', () => {
     const by = { clientId: 'root', tenantId: null };
     let store: Store;
     let url: string;
@@ -192,7 +192,7 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
       });
     }
 
-    it('shows the newest entries removed with the head put back to who kept the head elsewhere', async () => {
+    it('reveals a removal of the newest entries with a reset head when an anchor was stored elsewhere', async () => {
       const kept = (await verify()).end;
       const select = (table: string) => rawSql(url, (run) => run(`select * from ${table} where tenant_id = '${tenantId}'`));
       const [head] = await select('audit_heads');
@@ -209,20 +209,20 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
       expect(await found(macs, later), 'another entry 11').to.deep.equal(['unexpected', 11]);
     });
 
-    it('shows a chain begun anew to the chain of the service', async () => {
+    it('reveals a restarted chain by the chain of the service', async () => {
       await tamper([`delete from audit_entries ${OF}`, `delete from audit_heads ${OF}`]);
       await write();
       expect(await found()).to.deep.equal(['unexpected', 1]);
     });
 
-    it('tells another master secret from an altered entry, and takes a former one', async () => {
+    it('distinguishes another master secret from an altered entry, and accepts a former one', async () => {
       const [one, two] = ['another master secret of decent length', 'a master secret of decent length'];
       const cipher = (...masterSecrets: string[]) => new MasterCipher({ masterSecrets }).macs(AUDIT_LOG);
       expect(await found(cipher(one))).to.deep.equal(['unknown_key', 1]);
       expect(await found(cipher(one, two))).to.equal(undefined);
     });
 
-    it('goes on under a new master secret', async () => {
+    it('continues under a new master secret', async () => {
       const cipher = new MasterCipher({ masterSecrets: [RENEWED, MASTER_SECRET] });
       const renewed = await OrmStore.open({ url, poolSize: 2 }, cipher);
       await write(renewed);
@@ -249,7 +249,7 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
       expect(end.sequence).to.equal(50);
     });
 
-    it('keeps up with two processes that change a tenant without a pause: nobody is refused', async () => {
+    it('keeps up with two processes that change a tenant without a pause, and rejects no change', async () => {
       const MANY = 500;
       const second = await OrmStore.open({ url, poolSize: 4 }, afterRenewal());
       const list = await addList(store, tenantId, { capacity: MANY });
@@ -332,7 +332,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       const settings = { auditKeepDays: auditKeepDays ?? undefined } as unknown as ServiceSettings;
       const inDays = (days: number) => new Date(Date.now() + days * DAY_MS);
       const clock = { now: () => inDays(ownDaysLater) };
-      const pruning = new PruneAuditLog({ store, settings, log, clock, auditCodes: { macs } });
+      const pruning = new PruneAuditLog({ store, settings, log, clock, auditMacs: { macs } });
       let after: TenantId | undefined;
       do {
         after = (await pruning.execute(inDays(daysLater), 2, after)).last;
@@ -348,7 +348,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
         after = next;
       }
       const pruning = new PruneAuditLog({
-        ...{ store: own, settings: { auditKeepDays: 30 } as ServiceSettings, auditCodes: { macs } },
+        ...{ store: own, settings: { auditKeepDays: 30 } as ServiceSettings, auditMacs: { macs } },
         clock: { now: () => later },
         log: { error: () => {} } as unknown as Log,
       });
@@ -364,7 +364,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       expect(await sequences()).to.have.length(10);
     });
 
-    it('loses its oldest entries, says so, and what is left is whole', async () => {
+    it('loses its oldest entries with a record, and the rest is whole', async () => {
       const before = (await verify()).end;
       await prune(29);
       await prune(30.5);
@@ -389,7 +389,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       expect(await sequences()).to.have.length(10);
     });
 
-    it('says so to who expects an entry that went, and still finds another chain', async () => {
+    it('reports a pruned anchor, and still verifies another chain', async () => {
       const kept = (await verify()).end;
       await write();
       await prune(32);
@@ -400,7 +400,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       expect((await verify(last)).fault?.kind, 'known by the log of the service').to.equal('unexpected');
     });
 
-    it('shows entries that somebody else took away, also right behind those that went', async () => {
+    it('detects removed entries, also directly behind the pruned ones', async () => {
       await prune(32);
       for (let i = 0; i < 3; i++) await write();
       await tamper("delete from audit_entries where tenant_id = 'T' and sequence <= 12");
@@ -408,7 +408,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       expect([fault?.kind, fault?.sequence]).to.deep.equal(['removed', 11]);
     });
 
-    it('keeps what is not as it was written: no fault is covered up by its age', async () => {
+    it('keeps altered entries, so that pruning hides no fault', async () => {
       await tamper("update audit_entries set actor = 'nobody' where tenant_id = 'T' and sequence = 4");
       await prune(32);
       expect(await sequences()).to.have.length(10);
@@ -418,7 +418,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       });
     });
 
-    it('goes on where a run was broken off after it was noted', async () => {
+    it('continues where a run was interrupted after its progress was stored', async () => {
       const broken = {
         forService: store.forService.bind(store),
         forTenant: store.forTenant.bind(store),
@@ -436,7 +436,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       expect(await sequences()).to.deep.equal([12]);
     });
 
-    it('is not pruned where the tenant was removed and made anew while its log was read', async () => {
+    it('is not pruned when the tenant was removed and created again during the read', async () => {
       const made = { ...aTenant(), id: tenantId };
       const racing = {
         forTenant: store.forTenant.bind(store),
@@ -444,7 +444,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
         forService: async (work: never, writing: never) => {
           if (writing !== undefined) {
             await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
-            await store.maintenance.removeRemains(new Date(Date.now() + DAY_MS), 10_000);
+            await store.maintenance.removeRemainingRows(new Date(Date.now() + DAY_MS), 10_000);
             await store.forService(({ tenants }) => tenants.add(made), { by });
           }
           return store.forService(work, writing);
@@ -456,10 +456,10 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       expect([end.sequence, fault]).to.deep.equal([1, undefined]);
     });
 
-    it('is another one for a tenant that was made anew', async () => {
+    it('is a new chain for a tenant that was created again', async () => {
       await prune(32);
       await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
-      await store.maintenance.removeRemains(new Date(Date.now() + DAY_MS), 10_000);
+      await store.maintenance.removeRemainingRows(new Date(Date.now() + DAY_MS), 10_000);
       await store.forService(({ tenants }) => tenants.add({ ...aTenant(), id: tenantId }), { by });
       const { end, fault } = await verify();
       expect([end.sequence, fault]).to.deep.equal([1, undefined]);

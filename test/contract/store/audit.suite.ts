@@ -48,7 +48,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       return found;
     };
 
-    it('has an entry for every write, with who, when and what', async () => {
+    it('has an entry for every write, with actor, time and change', async () => {
       const before = Date.now();
       const key = 'key of the webhook';
       const auth = { type: 'apiKey', config: { headerName: 'X-Key', value: key } } as const;
@@ -105,7 +105,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       expect(await faults()).to.deep.equal([]);
     });
 
-    it('tells what became of a client and of its secret', async () => {
+    it('records the changes of a client and of its secret', async () => {
       const pickUp = {
         sealedSecret: 'sealed secret',
         role: 'clients:manage',
@@ -224,7 +224,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       ]);
       expect(await faults()).to.deep.equal([]);
       await store.forService(({ tenants }) => tenants.remove(tenant.id), { by: root });
-      while ((await store.maintenance.removeRemains(new Date(), 500)) > 0);
+      while ((await store.maintenance.removeRemainingRows(new Date(), 500)) > 0);
       expect(await logOf(tenant.id)).to.deep.equal([]);
       const kept = await all();
       expect(kept.map(brief).slice(-2)).to.deep.equal([
@@ -239,7 +239,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       expect(await faults()).to.deep.equal([]);
     });
 
-    it('tells clients that are called like the service from the service', async () => {
+    it('distinguishes clients with the name of the service from the service', async () => {
       await write(({ keyChains }) => keyChains.add(aKeyChain(tenantId, 'a')), {
         clientId: 'system',
         tenantId,
@@ -252,7 +252,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       expect((await log()).map(({ actor }) => actor)).to.deep.equal(['client system', 'client client system', 'system']);
     });
 
-    it('is read in pages and by what is looked for', async () => {
+    it('is read in pages and with filters', async () => {
       for (let i = 0; i < 5; i++) await write(({ keyChains }) => keyChains.put(aKeyChain(tenantId, `keys-${i % 2}`)));
       await write(({ credentialConfigurations }) => credentialConfigurations.put(aConfiguration('keys-0')), 'system');
       const find = async (query: object) => {
@@ -273,7 +273,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       expect(await find({ until: at })).to.not.include(7);
     });
 
-    it('gives 40 writers of every sort at once a gapless chain', async () => {
+    it('has a gapless chain after 40 concurrent writers of every kind', async () => {
       const { id: listId } = await addList(store, tenantId);
       const offers = await Promise.all(Array.from({ length: 20 }, () => openOffer(store, tenantId)));
       const before = (await logOf(tenantId)).length;
@@ -293,7 +293,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
             ? stepsOf(store, tenantId).commit(sessionRemoval(session.id, { clientId: 'desk', tenantId }))
             : store.forTenant(tenantId, (own) => own.keyChains.put(aKeyChain(tenantId, `keys-${index}`)), {
                 by: index % 4 === 1 ? root : admin,
-                alone: index % 2 === 1,
+                exclusive: index % 2 === 1,
               }),
         ]),
       );

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
-import { moveOn } from '../../../domain/oauth/authorization.ts';
+import { advance } from '../../../domain/oauth/authorization.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { addTenant, aGrant, anAuthorization, aSession, aUse, NOW, openOffer, REDEMPTION, seconds, UNUSED } from './builders.ts';
 import { authorizationGrant, grantRedemption, sessionRemoval, stepsOf } from './steps.ts';
@@ -38,7 +38,7 @@ export function describeAuthorizations(open: () => Store): void {
       expect(await stepsOf(store, nobody).authorization(authorization.id)).to.equal(undefined);
     });
 
-    it('is opened with what it spends, or not at all', async () => {
+    it('is opened together with the values that it consumes, or not at all', async () => {
       const steps = stepsOf(store, tenantId);
       const [known, fresh] = [aUse(), aUse('client_jti')];
       await steps.commit({ uses: [known] });
@@ -67,34 +67,34 @@ export function describeAuthorizations(open: () => Store): void {
       });
     });
 
-    it('moves on once from each version', async () => {
+    it('advances once from each version', async () => {
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
       await steps.commit({ serving: true, opens: { authorization }, uses: [] });
-      const next = moveOn(authorization, { stage: 'upstream', handles: { upstream: 'hash' } });
+      const next = advance(authorization, { stage: 'upstream', handles: { upstream: 'hash' } });
       const answers = await Promise.all(Array.from({ length: 20 }, () => steps.commit({ authorization: next, uses: [] })));
       expect(answers.filter(({ done }) => done)).to.have.length(1);
       expect(answers.filter(({ done }) => !done)).to.have.length(19);
       expect((await steps.authorization(authorization.id))?.authorization).to.deep.equal(next);
     });
 
-    it('stays where it is when a value of the step was used before', async () => {
+    it('does not advance when a value of the step was used before', async () => {
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
       await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       const known = aUse();
       await steps.commit({ uses: [known] });
-      const next = moveOn(authorization, { stage: 'upstream' });
+      const next = advance(authorization, { stage: 'upstream' });
       expect(await steps.commit({ authorization: next, uses: [known] })).to.include({ done: false, part: 'uses', kind: 'dpop_jti' });
       expect((await steps.authorization(authorization.id))?.authorization?.version).to.equal(1);
     });
 
-    it('ends with one code, however many ask', async () => {
+    it('ends with one code for any number of requests', async () => {
       const { session } = await openOffer(store, tenantId);
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
       await steps.commit({ serving: true, opens: { authorization }, uses: [] });
-      const done = moveOn(authorization, { stage: 'done' });
+      const done = advance(authorization, { stage: 'done' });
       const codes = Array.from({ length: 20 }, () => codeFor(session));
       const granted = await Promise.all(codes.map((code) => steps.commit(authorizationGrant(done, code))));
       expect(granted.filter(({ done: isGranted }) => isGranted)).to.have.length(1);
@@ -104,13 +104,13 @@ export function describeAuthorizations(open: () => Store): void {
       expect(only).to.deep.equal({ ...codes[granted.findIndex(({ done: isGranted }) => isGranted)], ...UNUSED });
     });
 
-    it('brings a session of its own into being with the code', async () => {
+    it('creates a session with the code', async () => {
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
       await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       const session = aSession(tenantId, { status: 'fetched' });
       const code = codeFor(session);
-      const done = moveOn(authorization, { stage: 'done' });
+      const done = advance(authorization, { stage: 'done' });
       expect(await steps.commit(authorizationGrant(done, code, session))).to.include({ done: true });
       expect((await steps.session(session.id))?.session).to.deep.equal(session);
       expect(await steps.sessionEvents(session.id, 0, 10)).to.have.length(1);
@@ -119,34 +119,34 @@ export function describeAuthorizations(open: () => Store): void {
       expect((await steps.session(other.id))?.session).to.equal(undefined);
     });
 
-    it('gives no code for a session that failed, expired or never was', async () => {
+    it('issues no code for a failed, expired or unknown session', async () => {
       const steps = stepsOf(store, tenantId);
       for (const status of ['failed', 'expired'] as const) {
         const { session } = await openOffer(store, tenantId, { session: { status } });
         const authorization = anAuthorization();
         await steps.commit({ serving: true, opens: { authorization }, uses: [] });
-        expect(await steps.commit(authorizationGrant(moveOn(authorization, {}), codeFor(session)))).to.include({ done: false });
+        expect(await steps.commit(authorizationGrant(advance(authorization, {}), codeFor(session)))).to.include({ done: false });
         expect((await steps.authorization(authorization.id))?.authorization?.version).to.equal(1);
       }
       const authorization = anAuthorization();
       await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       const code = codeFor(aSession(tenantId));
-      expect(await steps.commit(authorizationGrant(moveOn(authorization, {}), code))).to.include({ done: false });
+      expect(await steps.commit(authorizationGrant(advance(authorization, {}), code))).to.include({ done: false });
     });
 
-    it('gives a code that is redeemed although its session completed', async () => {
+    it('issues a code that is redeemable after its session completed', async () => {
       const { session } = await openOffer(store, tenantId, { session: { status: 'completed' } });
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
       await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       const code = codeFor(session);
-      await steps.commit(authorizationGrant(moveOn(authorization, {}), code));
+      await steps.commit(authorizationGrant(advance(authorization, {}), code));
       expect(await steps.redeemGrant(code.codeHash, REDEMPTION, [], NOW), 'not by the short way').to.equal(undefined);
       expect(await steps.commit(grantRedemption(code, REDEMPTION, []))).to.include({ done: true });
       expect(await steps.commit(grantRedemption(code, REDEMPTION, []))).to.include({ done: false });
     });
 
-    it('is forgotten when its time is over', async () => {
+    it('is removed after its expiry', async () => {
       const authorization = anAuthorization({ expiresAt: seconds(10) });
       const steps = stepsOf(store, tenantId);
       await steps.commit({ serving: true, opens: { authorization }, uses: [] });
@@ -170,7 +170,7 @@ export function describeAuthorizations(open: () => Store): void {
       return { session, grant };
     };
 
-    it('knows its holder and lives as long as its tokens', async () => {
+    it('contains its holder and expires with its tokens', async () => {
       const { grant } = await redeemed();
       const found = await stepsOf(store, tenantId).grant(grant.id);
       expect(found?.grant).to.deep.equal({

@@ -5,8 +5,8 @@ import type { CredentialConfiguration } from '../../../domain/issuance/configura
 import type { DeferredTransaction } from '../../../domain/issuance/deferred.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { Authorization } from '../../../domain/oauth/authorization.ts';
+import type { ConsumedValue } from '../../../domain/oauth/consumed-value.ts';
 import type { NewGrant, Redemption } from '../../../domain/oauth/grant.ts';
-import type { UsedValue } from '../../../domain/oauth/used-value.ts';
 import type { RegistrarConfiguration } from '../../../domain/registrar/registrar-configuration.ts';
 import type { StoredRegistrationCertificate } from '../../../domain/registrar/registration-certificate.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
@@ -173,7 +173,7 @@ export const REDEMPTION: Redemption = {
 /** What a grant is besides what it was opened with, before anybody redeems it. */
 export const UNUSED = { attempts: 0, consumedAt: null, holder: null, generation: 0, revokedAt: null };
 
-export function aUse(kind: UsedValue['kind'] = 'dpop_jti', changes: Partial<UsedValue> = {}): UsedValue {
+export function aUse(kind: ConsumedValue['kind'] = 'dpop_jti', changes: Partial<ConsumedValue> = {}): ConsumedValue {
   return { kind, hash: randomUUID(), expiresAt: seconds(300), ...changes };
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { MasterCipher } from '../../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../../adapters/persistence/orm-store.ts';
-import type { CleanUpPlace } from '../../../application/ports/maintenance.ts';
+import type { CleanUpCursor } from '../../../application/ports/maintenance.ts';
 import type { Store } from '../../../application/ports/store.ts';
 import { MOVES } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
@@ -131,7 +131,7 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
         await stepsOf(store, own).commit(sessionOpening(session, aGrant(session)));
         await stepsOf(store, own).recordOutcome(session, 'fail', { redirectUri: SECRET }, long);
         const later = new Date('2019-01-02T00:00:00Z');
-        let place: CleanUpPlace | undefined;
+        let place: CleanUpCursor | undefined;
         do {
           ({ next: place } = await store.maintenance.cleanUpSessions(later, 100, { ttlSeconds: 86_400 }, place));
         } while (place !== undefined);
@@ -150,7 +150,7 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
       await stepsOf(store, tenantId).commit(sessionOpening(aSession(tenantId)));
       await addList(store, tenantId);
       await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
-      while ((await store.maintenance.removeRemains(NOW, 500)) > 0);
+      while ((await store.maintenance.removeRemainingRows(NOW, 500)) > 0);
       await rawSql(url, async (run) => {
         for (const table of [...TABLES, 'session_events', 'grants', 'used_values', 'issued_batches']) {
           const rows = await run(`select 1 from ${table} where tenant_id = '${tenantId}'`);

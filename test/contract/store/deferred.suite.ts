@@ -284,7 +284,7 @@ export function describeOutcomes(open: () => Store): void {
         expect(await events(session.id)).to.deep.equal(['active', 'completed']);
       });
 
-      it('is not taken in at once after somebody claimed the request', async () => {
+      it('is not accepted directly after the request was claimed', async () => {
         const session = await start();
         const steps = stepsOf(store, tenantId);
         const revision = (await steps.state())?.revision ?? -1;
@@ -323,7 +323,7 @@ export function describeOutcomes(open: () => Store): void {
         ]);
       });
 
-      it('does not apply to a version that is no more', async () => {
+      it('does not apply to an outdated version', async () => {
         const session = await start();
         const steps = stepsOf(store, tenantId);
         await steps.fetchSession(session.publicId, NOW);
@@ -343,7 +343,7 @@ export function describeOutcomes(open: () => Store): void {
         }
       });
 
-      it('without an event annotates the session, whatever its status, and logs nothing', async () => {
+      it('without an event annotates the session in any status, and logs nothing', async () => {
         const steps = stepsOf(store, tenantId);
         for (const status of ['active', 'fetched', 'completed', 'failed'] as const) {
           const session = await start({ status });

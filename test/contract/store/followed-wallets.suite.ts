@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import type { FollowedPlace } from '../../../application/ports/followed-wallets.ts';
+import type { FollowerCursor } from '../../../application/ports/followed-wallets.ts';
 import type { Store } from '../../../application/ports/store.ts';
 import type { Change } from '../../../domain/changes/change.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
@@ -92,34 +92,34 @@ export function describeFollowedWallets(open: () => Store): void {
       expect([await followers([3]), await due()]).to.deep.equal([[], undefined]);
     });
 
-    it('do not tell the database whose list it is', async () => {
+    it('do not reveal the owner of the list to the database', async () => {
       await issue('one', [3]);
       const [row] = await store.maintenance.dueFollowedLists(NOW, 1_000);
       expect(row?.uri).to.equal(URI);
       expect(listId).to.not.include('provider');
     });
 
-    it('fall, follow nothing more and wait for their backend to be told', async () => {
+    it('are revoked, follow no wallet any more and wait until their backend is notified', async () => {
       await issue('one', [3]);
       await issue('two', [3]);
       const found = await store.maintenance.followers(list(), [3], 10);
-      await store.maintenance.fall(list(), found, seconds(7));
+      await store.maintenance.revokeFollowers(list(), found, seconds(7));
       // As a process that died before it let them go would repeat it
-      await store.maintenance.fall(list(), found, seconds(8));
+      await store.maintenance.revokeFollowers(list(), found, seconds(8));
       expect(await followers([3])).to.deep.equal([]);
-      const waiting = async () => (await store.maintenance.fallenBatches(1_000)).filter((batch) => batch.tenantId === tenantId);
+      const waiting = async () => (await store.maintenance.walletRevokedBatches(1_000)).filter((batch) => batch.tenantId === tenantId);
       expect((await waiting()).map(({ batchId }) => batchId).sort()).to.deep.equal(['one', 'two']);
       const [first] = await waiting();
       expect(first).to.deep.include({
         ...{ tenantId, sessionId: session.id, fellAt: seconds(7) },
         credentialConfigurationId: aBatch(session).credentialConfigurationId,
       });
-      await store.maintenance.forgetFallen({ tenantId, batchId: 'one' });
+      await store.maintenance.forgetWalletRevoked({ tenantId, batchId: 'one' });
       expect((await waiting()).map(({ batchId }) => batchId)).to.deep.equal(['two']);
-      await store.maintenance.forgetFallen({ tenantId, batchId: 'two' });
+      await store.maintenance.forgetWalletRevoked({ tenantId, batchId: 'two' });
     });
 
-    it('fall once, whoever works through them at the same time and in whichever order', async () => {
+    it('are revoked once when several processes visit them at the same time, in any order', async () => {
       for (let count = 0; count < 300; count++) await commit({ follows: following(`b${count}`, [count % 7], { endsAt: null }) });
       const found = await store.maintenance.followers(list(), [0, 1, 2, 3, 4, 5, 6], 1_000);
       expect(found).to.have.length(300);
@@ -128,11 +128,11 @@ export function describeFollowedWallets(open: () => Store): void {
         batch: aBatch(session, { id: follower.batchId }),
       }));
       const orders = [known, [...known].reverse(), known.slice(100), known.slice(0, 200).reverse()];
-      await Promise.all(orders.map((order) => store.maintenance.fall(list(), order, NOW)));
+      await Promise.all(orders.map((order) => store.maintenance.revokeFollowers(list(), order, NOW)));
       expect(await followers([0, 1, 2, 3, 4, 5, 6], 1_000)).to.deep.equal([]);
-      const waiting = (await store.maintenance.fallenBatches(1_000)).filter((each) => each.tenantId === tenantId);
+      const waiting = (await store.maintenance.walletRevokedBatches(1_000)).filter((each) => each.tenantId === tenantId);
       expect(waiting).to.have.length(300);
-      await Promise.all(waiting.map((each) => store.maintenance.forgetFallen(each)));
+      await Promise.all(waiting.map((each) => store.maintenance.forgetWalletRevoked(each)));
     });
 
     it('let go when they have ended, a few at a time', async () => {
@@ -145,9 +145,9 @@ export function describeFollowedWallets(open: () => Store): void {
       }
       await issue('endless', [1], { endsAt: null });
       const walk = async (now: Date) => {
-        let place: FollowedPlace | undefined;
+        let place: FollowerCursor | undefined;
         do {
-          ({ place } = await store.maintenance.forgetEnded(now, 3, place));
+          ({ nextCursor: place } = await store.maintenance.forgetEndedFollowers(now, 3, place));
         } while (place !== undefined);
       };
       await walk(seconds(9));
@@ -164,14 +164,14 @@ export function describeFollowedWallets(open: () => Store): void {
       const lists = async () => (await store.maintenance.followedLists(tenantId, 10)).length;
       await forget(seconds(0));
       const found = await store.maintenance.followers(list(), [3], 10);
-      await store.maintenance.fall(list(), found, NOW);
+      await store.maintenance.revokeFollowers(list(), found, NOW);
       await forget(seconds(10));
       await forget(seconds(10 + 86_399));
       expect(await lists()).to.equal(1);
       await issue('two', [4]);
       await forget(seconds(10 + 86_401));
       expect(await lists(), 'followed again').to.equal(1);
-      await store.maintenance.fall(list(), await store.maintenance.followers(list(), [4], 10), NOW);
+      await store.maintenance.revokeFollowers(list(), await store.maintenance.followers(list(), [4], 10), NOW);
       await forget(seconds(200_000));
       await forget(seconds(200_000 + 86_400));
       expect(await lists()).to.equal(0);

@@ -169,7 +169,7 @@ export function describeIsolation(open: () => Store): void {
       await steps.commit(grantRedemption({ id: 'same', sessionId: session.id, kind: 'pre_authorized_code' }, REDEMPTION, [aUse()]));
       await steps.commit(responseDelivery(session.id));
       await steps.commit(batchIssuance(session.id, aBatch(session), 2, 3));
-      await steps.takeStatusRun({ id: 'same', keyChainId: null }, 5);
+      await steps.allocateStatusRun({ id: 'same', keyChainId: null }, 5);
       await steps.commit({ statuses: [{ listId: 'same', index: 1, status: 0 }] });
       await steps.saveStatusToken('same', 'jwt', { version: 1, term: 0 }, NOW, seconds(60));
       await steps.commit(sessionRemoval(session.id, 'system'));
@@ -185,7 +185,7 @@ export function describeIsolation(open: () => Store): void {
       expect(await picture(store, two)).to.deep.equal(before);
     });
 
-    it('go with all that is their own and with nothing of another', async () => {
+    it('are removed with all their data and no data of another tenant', async () => {
       const gone = await fill(store, one, 'mark-one');
       await fill(store, two, 'mark-two');
       const before = await picture(store, two);
@@ -240,7 +240,7 @@ export function describeConcurrency(open: () => Store): void {
       expect(documents).to.deep.equal([]);
     });
 
-    it('changes come to be whole or not at all, whatever becomes of those beside them', async () => {
+    it('changes are stored completely or not at all when concurrent changes fail', async () => {
       const sessions = Array.from({ length: 60 }, () => aSession(tenantId));
       const values = Array.from({ length: 20 }, () => aUse('c_nonce'));
       const answers = await Promise.all(
@@ -260,7 +260,7 @@ export function describeConcurrency(open: () => Store): void {
         expect((await steps.session(id))?.session !== undefined).to.equal(answers[index]?.done);
     });
 
-    it('many steps and transactions, some of which fail, all come to their end', async () => {
+    it('many steps and transactions end when some of them fail', async () => {
       const list = await addList(store, tenantId);
       const work = Array.from({ length: 150 }, async (_, index) => {
         if (index % 3 === 0) {
@@ -276,7 +276,7 @@ export function describeConcurrency(open: () => Store): void {
           );
           return failing ? failureOf(transaction) : transaction;
         }
-        return stepsOf(store, tenantId).takeStatusRun(list, 1);
+        return stepsOf(store, tenantId).allocateStatusRun(list, 1);
       });
       await Promise.all(work);
       expect((await stepsOf(store, tenantId).statusList(list.id))?.usedEntries).to.equal(100);

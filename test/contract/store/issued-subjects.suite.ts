@@ -43,7 +43,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       ...{ tenantId, fingerprint, sessionId: session.id, credentialConfigurationId: of },
     });
 
-    it('have one key for each tenant, which is made once', async () => {
+    it('have one key for each tenant, which is created once', async () => {
       const { maintenance } = store;
       const keys = await Promise.all(Array.from({ length: 5 }, () => maintenance.subjectKey(tenantId, randomBytes(32))));
       expect(new Set(keys.map((key) => key.toString('hex'))).size).to.equal(1);
@@ -115,7 +115,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect([await ordered(), await maintenance.batchesOf(about())]).to.deep.equal([[], ['two']]);
     });
 
-    it('are let go once, with everything that goes with it, or not at all', async () => {
+    it('are released once, with all related changes, or not at all', async () => {
       await issue('one');
       await issue('two');
       const both = await Promise.all(Array.from({ length: 8 }, () => release(['one', 'two'])));
@@ -132,7 +132,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect((await release(['three'])).done).to.equal(true);
     });
 
-    it('are let go beside an audit entry, which tells of those that went alone', async () => {
+    it('are released with an audit entry, which counts only the released ones', async () => {
       await issue('one');
       const change = { action: 'revoked', kind: 'session', target: session.id, changes: [] } as const;
       const audit = { by: SYSTEM, change } as const;
@@ -142,7 +142,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect(told.filter(({ target }) => target === session.id)).to.have.length(1);
     });
 
-    it('are still ordered to be revoked when that was said anew while it was done', async () => {
+    it('remain scheduled for revocation when it was requested again during the revocation', async () => {
       await issue('one');
       await order();
       const [first] = await ordered();

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import type { CleanUpPlace, ExpiryPlace, SessionKey } from '../../../application/ports/maintenance.ts';
+import type { CleanUpCursor, ExpiryCursor, SessionKey } from '../../../application/ports/maintenance.ts';
 import type { Store } from '../../../application/ports/store.ts';
 import type { Delivery, Session } from '../../../domain/sessions/session.ts';
-import { awaiting, delivering, noted, type SessionChange } from '../../../domain/sessions/session-change.ts';
+import { acceptAndAwaitCode, acceptForDelivery, type SessionChange, updateOutcome } from '../../../domain/sessions/session-change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { aBatch, aClient, aDeferred, addTenant, aSession, aUse, openOffer, seconds } from './builders.ts';
@@ -34,7 +34,7 @@ export function describeMaintenance(open: () => Store): void {
     /** One whole walk; on SQLite a batch is smaller on a slow machine. */
     const expireAll = async (at: Date) => {
       const found: { expired: SessionKey[]; overdue: SessionKey[] } = { expired: [], overdue: [] };
-      let after: ExpiryPlace | undefined;
+      let after: ExpiryCursor | undefined;
       do {
         const batch = await store.maintenance.expireSessions(at, 999, after === undefined ? {} : { after });
         found.expired.push(...batch.expired);
@@ -44,7 +44,7 @@ export function describeMaintenance(open: () => Store): void {
       return found;
     };
 
-    it('expire open sessions of all tenants in portions, the oldest first, and log it', async () => {
+    it('expires open sessions of all tenants in batches, the oldest first, and logs it', async () => {
       const at = (tenantId: TenantId, second: number, status: 'active' | 'fetched' | 'completed') =>
         openOffer(store, tenantId, { session: { expiresAt: past(second), status } });
       const late = await at(one, 3, 'active');
@@ -75,14 +75,14 @@ export function describeMaintenance(open: () => Store): void {
       }
     });
 
-    it('leave sessions with a response to who can read them, for an hour', async () => {
+    it('keeps sessions with a response readable for an hour', async () => {
       const { session } = await openOffer(store, one, {
         session: { expiresAt: past(9_000), status: 'fetched' },
       });
       const { tenantId, id } = session;
       const outcome = { awaiting: { credentials: [] } };
       const commit = (change: SessionChange) => store.commit(tenantId, { session: change }, past(1));
-      expect((await commit(awaiting(session, outcome, past(5_000)))).done).to.equal(true);
+      expect((await commit(acceptAndAwaitCode(session, outcome, past(5_000)))).done).to.equal(true);
       const kept = (await store.read(tenantId).session(id))?.session;
       expect(kept, 'ends earlier than it would have').to.deep.include({
         ...{ status: 'fetched', version: 2, expiresAt: past(5_000), outcome },
@@ -96,13 +96,13 @@ export function describeMaintenance(open: () => Store): void {
       expect(last.overdue).to.deep.equal([]);
     });
 
-    it('know the deliveries that nobody finished, some of each tenant, until somebody says what came of them', async () => {
+    it('lists unfinished deliveries, a few of each tenant, until their results are stored', async () => {
       const { maintenance } = store;
       const pending = (id: string): Delivery => ({ id, webhook: 'presentation', at: '', result: 'pending' });
       const begin = async (tenantId: TenantId, id: string) => {
         const { session } = await openOffer(store, tenantId, { session: { expiresAt: past(9_000) } });
         const outcome = { deliveries: [pending(id)] };
-        const change = { session: delivering(session, outcome) };
+        const change = { session: acceptForDelivery(session, outcome) };
         expect((await store.commit(tenantId, change, past(1))).done).to.equal(true);
         return { ...session, version: session.version + 1, outcome };
       };
@@ -126,7 +126,7 @@ export function describeMaintenance(open: () => Store): void {
       }
 
       const outcome = { deliveries: [{ ...pending('a'), result: 'delivered' as const }] };
-      await store.commit(one, { session: noted(first, outcome, 'complete') }, past(1));
+      await store.commit(one, { session: updateOutcome(first, outcome, 'complete') }, past(1));
       const [b, c, ...more] = (await dueOf(61)).sort((x, y) => (x.id < y.id ? -1 : 1));
       expect([b?.id, c?.id, more]).to.deep.equal(['b', 'c', []]);
       if (b === undefined || c === undefined) throw new Error('nothing is due');
@@ -140,7 +140,7 @@ export function describeMaintenance(open: () => Store): void {
       expect((await dueOf(200)).map(({ id }) => id)).to.deep.equal(['c']);
     });
 
-    it('forget what could not be used any more, in portions', async () => {
+    it('removes values that can no longer be used, in batches', async () => {
       // Values are remembered that end later than the clocks of databases show, and earlier than others of this store.
       const day = (second: number) => seconds(second - 86_400);
       while ((await store.maintenance.forgetExpired(day(0), 1000)) > 0);
@@ -165,7 +165,7 @@ export function describeMaintenance(open: () => Store): void {
     /** One whole walk. */
     const clean = async (second: number, limit = 100) => {
       const counts = { removed: 0, anonymized: 0 };
-      let place: CleanUpPlace | undefined;
+      let place: CleanUpCursor | undefined;
       do {
         const done = await store.maintenance.cleanUpSessions(past(second), limit, DEFAULTS, place);
         counts.removed += done.removed;
@@ -179,7 +179,7 @@ export function describeMaintenance(open: () => Store): void {
       return (await openOffer(store, tenantId, { session: ended })).session;
     };
 
-    it('remove sessions that are over and older than their tenant keeps them', async () => {
+    it('removes ended sessions that are older than the retention of their tenant', async () => {
       const short = await addTenant(store, { sessionConfig: { ttlSeconds: 60 } });
       const kept = await offer(one);
       const open = await offer(short, { status: 'fetched' });
@@ -204,7 +204,7 @@ export function describeMaintenance(open: () => Store): void {
       expect((await stepsOf(store, one).issued(kept.id))?.batches, 'nothing to revoke').to.deep.equal([]);
     });
 
-    it('anonymize them where the tenant wants it, once', async () => {
+    it('anonymizes them once when the tenant configures it', async () => {
       const quiet = await addTenant(store, { sessionConfig: { ttlSeconds: null, cleanupMode: 'anonymize' } });
       const steps = stepsOf(store, quiet);
       const { session, grant } = await openOffer(store, quiet, {
@@ -227,7 +227,7 @@ export function describeMaintenance(open: () => Store): void {
       expect(await steps.recordOutcome(late, undefined, { redirectUri: 'x' }, past(1001))).to.equal(undefined);
     });
 
-    it('anonymize a session whose large request was erased when it expired', async () => {
+    it('anonymizes a session whose large request was erased when it expired', async () => {
       const quiet = await addTenant(store, { sessionConfig: { ttlSeconds: null, cleanupMode: 'anonymize' } });
       const steps = stepsOf(store, quiet);
       const { session, grant } = await openOffer(store, quiet, {
@@ -247,7 +247,7 @@ export function describeMaintenance(open: () => Store): void {
       expect((await steps.grantByCode(grant.codeHash))?.grant).to.equal(undefined);
     });
 
-    it('keep the large request of an expired session that issued a credential or has a response', async () => {
+    it('keeps the large request of an expired session that issued a credential or has a response', async () => {
       const { session: issued } = await openOffer(store, one, {
         session: { ...withLargeRequest(one), createdAt: past(10), expiresAt: past(20), issuedMask: 1 },
       });
@@ -259,7 +259,7 @@ export function describeMaintenance(open: () => Store): void {
         expect((await stepsOf(store, one).session(id))?.session).to.deep.include({ status: 'expired', request });
     });
 
-    it('keep the large request of an ended session whose deferred credential was completed and not retrieved', async () => {
+    it('keeps the large request of an ended session whose deferred credential was completed and not retrieved', async () => {
       const steps = stepsOf(store, one);
       const completed = async () => {
         const { session } = await openOffer(store, one, {
@@ -285,7 +285,7 @@ export function describeMaintenance(open: () => Store): void {
         expect((await steps.session(id))?.session).to.deep.include({ status, request });
     });
 
-    it('leave sessions alone that a wallet will come back to for a deferred credential', async () => {
+    it('keeps sessions whose deferred credential a wallet has not retrieved yet', async () => {
       const removing = await addTenant(store, { sessionConfig: { ttlSeconds: 60 } });
       const quiet = await addTenant(store, { sessionConfig: { ttlSeconds: 60, cleanupMode: 'anonymize' } });
       for (const tenantId of [removing, quiet]) {
@@ -314,7 +314,7 @@ export function describeMaintenance(open: () => Store): void {
       }
     });
 
-    describe('leaves to a wallet what it may renew', () => {
+    describe('keeps renewable credentials of a session', () => {
       const own = { type: 'inline', claims: { name: 'Ada' } } as const;
       const renewable = async (config: Tenant['sessionConfig'], ofOffer: readonly string[] = [], issued = [0, 1]) => {
         const tenantId = await addTenant(store, { sessionConfig: config });
@@ -339,7 +339,7 @@ export function describeMaintenance(open: () => Store): void {
       const FULL = { ttlSeconds: 1000, cleanupMode: 'full' } as const;
       const QUIET = { ttlSeconds: 1000, cleanupMode: 'anonymize' } as const;
 
-      it('hidden from everybody else, until its grant ends', async () => {
+      it('in a hidden session, until its grant ends', async () => {
         const { steps, session, grantNow, found } = await renewable(FULL);
         expect(await clean(1000)).to.deep.equal({ removed: 1, anonymized: 0 });
         expect(await clean(1000), 'once').to.deep.equal({ removed: 0, anonymized: 0 });
@@ -361,7 +361,7 @@ export function describeMaintenance(open: () => Store): void {
         for (const { issuedAt } of batches ?? []) expect(issuedAt.toISOString()).to.include('T00:00:00.000Z');
       });
 
-      it('as an anonymous session where the tenant keeps those', async () => {
+      it('in an anonymous session when the tenant keeps anonymous sessions', async () => {
         const { steps, session, grantNow, found } = await renewable(QUIET);
         expect(await clean(1000)).to.deep.equal({ removed: 0, anonymized: 1 });
         expect(await clean(1000), 'once').to.deep.equal({ removed: 0, anonymized: 0 });
@@ -371,7 +371,7 @@ export function describeMaintenance(open: () => Store): void {
         expect(await grantNow()).to.not.equal(undefined);
       });
 
-      it('without what came with the offer: claims end with the session', async () => {
+      it('without the claims of the offer, which are removed with the session', async () => {
         const { found, grantNow } = await renewable(FULL, ['a']);
         expect(await clean(1000)).to.deep.equal({ removed: 1, anonymized: 0 });
         expect(await found()).to.deep.include({ issuedMask: 2 });
@@ -383,7 +383,7 @@ export function describeMaintenance(open: () => Store): void {
         ['all that was collected came with the offer', ['a'], [0]],
         ['nothing was collected in time', [], []],
       ] as const) {
-        it(`and nothing at all where ${what}`, async () => {
+        it(`but not when ${what}`, async () => {
           const { found, grantNow } = await renewable(FULL, ofOffer, [...issued]);
           while ((await clean(1000)).removed > 0);
           await clean(1000);
@@ -391,7 +391,7 @@ export function describeMaintenance(open: () => Store): void {
         });
       }
 
-      it('and nothing of a session that failed, or whose grant was revoked', async () => {
+      it('but not for a failed session or a revoked grant', async () => {
         const [failed, revoked] = [await renewable(FULL), await renewable(FULL)];
         const { id } = failed.session;
         const failure = { id, anytime: ['completed'], to: 'failed' } as const;
@@ -402,13 +402,13 @@ export function describeMaintenance(open: () => Store): void {
       });
     });
 
-    it('clean up in portions, the oldest of a tenant first', async () => {
+    it('cleans up in batches, the oldest session of a tenant first', async () => {
       const mode = { sessionConfig: { cleanupMode: 'anonymize' } } as const;
       const quiet = await addTenant(store, mode);
       const young = await offer(quiet, { createdAt: past(2) });
       const old = await offer(quiet, { createdAt: past(1) });
       const isClean = async ({ id }: Session) => (await stepsOf(store, quiet).session(id))?.session?.request === null;
-      let place: CleanUpPlace | undefined;
+      let place: CleanUpCursor | undefined;
       const seen: string[] = [];
       do {
         place = (await store.maintenance.cleanUpSessions(past(2000), 1, DEFAULTS, place)).next;
@@ -420,7 +420,7 @@ export function describeMaintenance(open: () => Store): void {
       expect(await clean(2000, 2)).to.deep.equal({ removed: 0, anonymized: 0 });
     });
 
-    it('erase secrets that nobody picked up', async () => {
+    it('erases secrets that were not retrieved', async () => {
       const waiting = (second: number) =>
         aClient(one, {
           pickUp: { sealedSecret: 'sealed', role: 'clients:manage', expiresAt: past(second) },
@@ -442,7 +442,7 @@ export function describeMaintenance(open: () => Store): void {
       expect((await read(2)).pickUp).to.deep.equal(clients[2].pickUp);
     });
 
-    it('lease a job to one instance until the lease ends or is renewed', async () => {
+    it('leases a job to one instance until the lease ends or is renewed', async () => {
       const { maintenance } = store;
       const job = randomUUID();
       expect(await maintenance.tryLease(job, 'a', past(0), 10)).to.equal(true);
@@ -454,14 +454,14 @@ export function describeMaintenance(open: () => Store): void {
       expect(await maintenance.tryLease(job, 'a', past(20), 10)).to.equal(false);
     });
 
-    it('tell a time that goes on', async () => {
+    it('returns a time that never goes back', async () => {
       const first = await store.maintenance.time();
       expect(first.getTime()).to.be.closeTo(Date.now(), 5_000);
       await new Promise((resolve) => setTimeout(resolve, 20));
       expect((await store.maintenance.time()).getTime()).to.be.within(first.getTime() + 10, first.getTime() + 5_000);
     });
 
-    it('answer a ping', async () => {
+    it('answers a ping', async () => {
       await store.ping();
     });
   });

@@ -33,7 +33,7 @@ export function describeSessions(open: () => Store): void {
           at,
         );
 
-      it('move when they can, with their events, and are told with their versions', async () => {
+      it('change their status when allowed, with their events and new versions', async () => {
         const [one, other] = [await start(), await start({ version: 7 })];
         const moved = [...(await note([one, other]))].sort((a, b) => a.version - b.version);
         expect(moved).to.deep.equal([
@@ -56,7 +56,7 @@ export function describeSessions(open: () => Store): void {
         expect(await events(fetched.id)).to.deep.equal(['active', 'fetched']);
       });
 
-      it('are those of the tenant, and of nobody else', async () => {
+      it('are those of the tenant and of no other tenant', async () => {
         const session = await start();
         const other = await addTenant(store);
         expect(await store.note(other, [session.id], MOVES.fetch, NOW)).to.deep.equal([]);
@@ -80,20 +80,20 @@ export function describeSessions(open: () => Store): void {
       const { status, version, updatedAt, expiresAt, claimedAt } = session;
       const reads = store.read(tenantId);
       const tenant = await stepsOf(store, tenantId).state();
-      expect(await reads.sessionStanding(session.publicId)).to.deep.equal({
+      expect(await reads.sessionState(session.publicId)).to.deep.equal({
         tenant,
-        standing: { status, version, updatedAt, expiresAt, claimedAt },
+        sessionState: { status, version, updatedAt, expiresAt, claimedAt },
       });
-      expect(await reads.sessionStanding('nobody' as PublicId)).to.deep.equal({
+      expect(await reads.sessionState('nobody' as PublicId)).to.deep.equal({
         tenant,
-        standing: undefined,
+        sessionState: undefined,
       });
       const other = await addTenant(store);
-      expect((await store.read(other).sessionStanding(session.publicId))?.standing).to.equal(undefined);
-      expect(await store.read(nobody).sessionStanding(session.publicId)).to.equal(undefined);
+      expect((await store.read(other).sessionState(session.publicId))?.sessionState).to.equal(undefined);
+      expect(await store.read(nobody).sessionState(session.publicId)).to.equal(undefined);
     });
 
-    it('are seen whole by who knows what they were made by, too', async () => {
+    it('are read completely with a cached request, too', async () => {
       const steps = stepsOf(store, tenantId);
       const offered = aSession(tenantId, { outcome: { failure: { code: 'internal_error', message: 'y' } } });
       const grant = aGrant(offered);
@@ -103,25 +103,25 @@ export function describeSessions(open: () => Store): void {
       const asked = await start({ kind: 'verification', request, claimedAt: seconds(1) });
       const seen = [];
       for (const session of [offered, asked]) {
-        const whole = await steps.seenSession(session.id);
+        const whole = await steps.sessionWithAuthorization(session.id);
         expect(whole?.session).to.deep.equal(session);
-        expect(await steps.seenSession(session.id, session.request ?? undefined)).to.deep.equal(whole);
-        seen.push(whole?.asked?.tokenAt);
+        expect(await steps.sessionWithAuthorization(session.id, session.request ?? undefined)).to.deep.equal(whole);
+        seen.push(whole?.authorization?.tokenAt);
       }
       expect(seen).to.deep.equal([seconds(3), undefined]);
     });
 
-    it('are seen as they are now by who knows what they were made by, and not at all once they are gone', async () => {
+    it('are read in their present state with a cached request, and not found after their removal', async () => {
       const session = await start();
       const request = session.request ?? undefined;
       const bare = await start({ request: null });
       const other = await addTenant(store);
-      const seen = async (of: TenantId, id: SessionId) => (await store.read(of).seenSession(id, request))?.session;
+      const seen = async (of: TenantId, id: SessionId) => (await store.read(of).sessionWithAuthorization(id, request))?.session;
       await store.note(tenantId, [session.id], MOVES.fetch, seconds(2));
       expect(await seen(tenantId, session.id)).to.deep.include({ status: 'fetched', version: 2 });
       expect(await seen(tenantId, bare.id), 'nothing is left of it').to.deep.equal(bare);
       expect(await seen(other, session.id)).to.equal(undefined);
-      expect(await store.read(nobody).seenSession(session.id, request)).to.equal(undefined);
+      expect(await store.read(nobody).sessionWithAuthorization(session.id, request)).to.equal(undefined);
       await stepsOf(store, tenantId).commit(sessionRemoval(session.id, 'system'));
       expect(await seen(tenantId, session.id)).to.equal(undefined);
     });
@@ -281,7 +281,7 @@ export function describeSessions(open: () => Store): void {
         expect(await ids({ kinds: ['issuance'], status: 'completed', since: seconds(6), after, limit: 1 })).to.deep.equal(['b']);
       });
 
-      it('tells versions of those that exist', async () => {
+      it('returns the versions of existing sessions', async () => {
         const steps = stepsOf(store, tenantId);
         const versions = await steps.sessionVersions(['a', 'none', 'z'] as SessionId[]);
         expect(versions).to.have.deep.members([
@@ -364,7 +364,7 @@ export function describeSessionRates(open: () => Store): void {
       expect(await count({ since: seconds(2) })).to.include('1 issuance completed since 2');
     });
 
-    it('is counted as expired once the time is over, also where nobody wrote that down', async () => {
+    it('is counted as expired after its end, also before the change is stored', async () => {
       await start(1, { kind: 'issuance', status: 'fetched' });
       await start(2, { kind: 'issuance', status: 'expired' });
       await start(3, { kind: 'issuance', status: 'completed' });

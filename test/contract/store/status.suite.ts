@@ -47,22 +47,22 @@ export function describeStatusLists(open: () => Store): void {
     it('hand out runs one after the other and never beyond their capacity', async () => {
       const list = await addList(store, tenantId, { capacity: 10 });
       const steps = stepsOf(store, tenantId);
-      expect(await steps.takeStatusRun(list, 4)).to.equal(0);
-      expect(await steps.takeStatusRun(list, 5)).to.equal(4);
-      expect(await steps.takeStatusRun(list, 2)).to.equal(undefined);
-      expect(await steps.takeStatusRun(list, 1)).to.equal(9);
-      expect(await steps.takeStatusRun(list, 1)).to.equal(undefined);
+      expect(await steps.allocateStatusRun(list, 4)).to.equal(0);
+      expect(await steps.allocateStatusRun(list, 5)).to.equal(4);
+      expect(await steps.allocateStatusRun(list, 2)).to.equal(undefined);
+      expect(await steps.allocateStatusRun(list, 1)).to.equal(9);
+      expect(await steps.allocateStatusRun(list, 1)).to.equal(undefined);
       expect((await steps.statusList(list.id))?.usedEntries).to.equal(10);
-      expect(await steps.takeStatusRun({ ...list, id: 'none' }, 1)).to.equal(undefined);
+      expect(await steps.allocateStatusRun({ ...list, id: 'none' }, 1)).to.equal(undefined);
     });
 
-    it('give no entry away that is known to be taken, whatever they say themselves', async () => {
+    it('allocate no entry that is known to be used, independent of their counter', async () => {
       const list = await addList(store, tenantId, { capacity: 10 });
       const steps = stepsOf(store, tenantId);
-      expect(await steps.takeStatusRun(list, 2, 5)).to.equal(5);
+      expect(await steps.allocateStatusRun(list, 2, 5)).to.equal(5);
       expect((await steps.statusList(list.id))?.usedEntries).to.equal(7);
-      expect(await steps.takeStatusRun(list, 2, 3)).to.equal(7);
-      expect(await steps.takeStatusRun(list, 2, 9)).to.equal(undefined);
+      expect(await steps.allocateStatusRun(list, 2, 3)).to.equal(7);
+      expect(await steps.allocateStatusRun(list, 2, 9)).to.equal(undefined);
       expect((await steps.statusList(list.id))?.usedEntries).to.equal(9);
     });
 
@@ -85,7 +85,7 @@ export function describeStatusLists(open: () => Store): void {
       expect(await failureOf(stolen)).to.equal('not_found');
     });
 
-    it('tell which entries ever had another status, of those that are asked for', async () => {
+    it('return the requested entries that ever had another status', async () => {
       const list = await addList(store, tenantId);
       const stranger = await addTenant(store);
       const statuses = [3, 5, 7].map((index) => ({ listId: list.id, index, status: 1 }));
@@ -108,28 +108,28 @@ export function describeStatusLists(open: () => Store): void {
         });
       const list = await addList(store, tenantId);
       expect((await rebind(list.id))?.keyChainId).to.equal('chain');
-      await stepsOf(store, tenantId).takeStatusRun({ ...list, ...binding }, 1);
+      await stepsOf(store, tenantId).allocateStatusRun({ ...list, ...binding }, 1);
       const used = await stepsOf(store, tenantId).statusList(list.id);
       expect(await rebind(list.id)).to.equal(undefined);
       expect(await stepsOf(store, tenantId).statusList(list.id)).to.deep.equal(used);
     });
 
-    it('give no entry to who knows them by an older signer', async () => {
+    it('allocate no entry for an outdated signer', async () => {
       const older = await addList(store, tenantId);
       const binding = { credentialConfigurationId: null, keyChainId: 'chain' };
       const newer = await store.forTenant(tenantId, ({ statusLists }) => statusLists.rebind(older.id, binding, { unused: true }), {
         by: 'system',
       });
       const steps = stepsOf(store, tenantId);
-      expect(await steps.takeStatusRun(older, 1)).to.equal(undefined);
-      expect(await steps.takeStatusRun({ ...older, keyChainId: 'other' }, 1)).to.equal(undefined);
-      expect(await steps.takeStatusRun(newer ?? older, 1)).to.equal(0);
+      expect(await steps.allocateStatusRun(older, 1)).to.equal(undefined);
+      expect(await steps.allocateStatusRun({ ...older, keyChainId: 'other' }, 1)).to.equal(undefined);
+      expect(await steps.allocateStatusRun(newer ?? older, 1)).to.equal(0);
     });
 
-    it('go only while nothing uses them', async () => {
+    it('are removed only while they are unused', async () => {
       const [unused, used] = [await addList(store, tenantId), await addList(store, tenantId)];
       const steps = stepsOf(store, tenantId);
-      await steps.takeStatusRun(used, 1);
+      await steps.allocateStatusRun(used, 1);
       const remove = (id: string, by = tenantId) =>
         store.forTenant(by, ({ statusLists }) => statusLists.removeUnused(id), { by: 'system' });
       expect(await remove(used.id)).to.equal(false);
@@ -138,11 +138,11 @@ export function describeStatusLists(open: () => Store): void {
       expect(await remove(unused.id)).to.equal(true);
       expect(await remove(unused.id)).to.equal(false);
       expect(await steps.statusList(unused.id)).to.equal(undefined);
-      expect(await steps.takeStatusRun(unused, 1)).to.equal(undefined);
+      expect(await steps.allocateStatusRun(unused, 1)).to.equal(undefined);
       expect((await steps.statusList(used.id))?.usedEntries).to.equal(1);
     });
 
-    it('either go or are used, whoever comes first', async () => {
+    it('are either removed or used, depending on the first transaction', async () => {
       for (let round = 0; round < 6; round++) {
         const list = await addList(store, tenantId);
         const { id } = list;
@@ -150,7 +150,7 @@ export function describeStatusLists(open: () => Store): void {
         const taken: number[] = [];
         let removed = 0;
         const take = async () => {
-          const first = await steps.takeStatusRun(list, 1);
+          const first = await steps.allocateStatusRun(list, 1);
           if (first !== undefined) taken.push(first);
         };
         const remove = async () => {
@@ -168,7 +168,7 @@ export function describeStatusLists(open: () => Store): void {
       }
     });
 
-    it('raise their version once per change and tell what changed since', async () => {
+    it('raise their version once per change and return later changes', async () => {
       const one = await addList(store, tenantId);
       const two = await addList(store, tenantId, { version: 5 });
       const steps = stepsOf(store, tenantId);
@@ -255,7 +255,7 @@ export function describeStatusLists(open: () => Store): void {
     it('of others replace an older release, and no other', async () => {
       const steps = stepsOf(store, tenantId);
       const note = (sequenceNumber: number, contentHash: string, id = 'list') =>
-        steps.noteRelease(id, { sequenceNumber, contentHash }, NOW);
+        steps.recordListVersion(id, { sequenceNumber, contentHash }, NOW);
       expect(await note(2, 'b')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
       expect(await note(2, 'b')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
       expect(await note(2, 'c')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
@@ -266,7 +266,7 @@ export function describeStatusLists(open: () => Store): void {
         contentHash: 'c',
       });
       const strangers = stepsOf(store, await addTenant(store));
-      expect(await strangers.noteRelease('list', { sequenceNumber: 1, contentHash: 'a' }, NOW)).to.deep.equal({
+      expect(await strangers.recordListVersion('list', { sequenceNumber: 1, contentHash: 'a' }, NOW)).to.deep.equal({
         sequenceNumber: 1,
         contentHash: 'a',
       });
@@ -275,20 +275,20 @@ export function describeStatusLists(open: () => Store): void {
     it('of others are forgotten for their tenant', async () => {
       const release = { sequenceNumber: 2, contentHash: 'b' };
       const stranger = await addTenant(store);
-      for (const tenant of [tenantId, stranger]) await stepsOf(store, tenant).noteRelease('list', release, NOW);
+      for (const tenant of [tenantId, stranger]) await stepsOf(store, tenant).recordListVersion('list', release, NOW);
       await store.forTenant(tenantId, ({ seenReleases }) => seenReleases.removeAll(), { by: 'system' });
       const older = { sequenceNumber: 1, contentHash: 'a' };
-      expect(await stepsOf(store, tenantId).noteRelease('list', older, NOW)).to.deep.equal(older);
-      expect(await stepsOf(store, stranger).noteRelease('list', older, NOW)).to.deep.equal(release);
+      expect(await stepsOf(store, tenantId).recordListVersion('list', older, NOW)).to.deep.equal(older);
+      expect(await stepsOf(store, stranger).recordListVersion('list', older, NOW)).to.deep.equal(release);
     });
 
     it('of others let the newest of many parallel releases win', async () => {
       const steps = stepsOf(store, tenantId);
       const numbers = Array.from({ length: 40 }, (_, index) => ((index * 7) % 40) + 1);
       await Promise.all(
-        numbers.map((sequenceNumber) => steps.noteRelease('list', { sequenceNumber, contentHash: `h${sequenceNumber}` }, NOW)),
+        numbers.map((sequenceNumber) => steps.recordListVersion('list', { sequenceNumber, contentHash: `h${sequenceNumber}` }, NOW)),
       );
-      const newest = await steps.noteRelease('list', { sequenceNumber: 1, contentHash: 'x' }, NOW);
+      const newest = await steps.recordListVersion('list', { sequenceNumber: 1, contentHash: 'x' }, NOW);
       expect(newest).to.deep.equal({ sequenceNumber: 40, contentHash: 'h40' });
     });
   });

@@ -4,8 +4,8 @@ import { describeDeferred, describeRevocation, describeSessionRemoval } from '..
 import type { Change } from '../../../domain/changes/change.ts';
 import type { DeferredTransaction } from '../../../domain/issuance/deferred.ts';
 import type { Authorization } from '../../../domain/oauth/authorization.ts';
-import { type NewGrant, type Redemption, redeemable } from '../../../domain/oauth/grant.ts';
-import type { UsedValue } from '../../../domain/oauth/used-value.ts';
+import type { ConsumedValue } from '../../../domain/oauth/consumed-value.ts';
+import { type NewGrant, type Redemption, redeemableSession } from '../../../domain/oauth/grant.ts';
 import {
   ISSUING_STATUSES,
   MAX_ISSUANCES,
@@ -14,7 +14,7 @@ import {
   type Session,
   type SessionOutcome,
 } from '../../../domain/sessions/session.ts';
-import { answered, delivering, noted, type SessionChange } from '../../../domain/sessions/session-change.ts';
+import { acceptAndEnd, acceptForDelivery, type SessionChange, updateOutcome } from '../../../domain/sessions/session-change.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusChange } from '../../../domain/status-lists/status-list.ts';
 import type { Revisions } from '../../../domain/tenants/revisions.ts';
@@ -52,10 +52,10 @@ export const sessionRemoval = (id: SessionId, by: TenantActor): Change => ({
 export const grantRedemption = (
   grant: Pick<NewGrant, 'id' | 'sessionId' | 'kind'>,
   redeemed: Redemption,
-  uses: readonly UsedValue[],
+  uses: readonly ConsumedValue[],
 ): Change => ({
   grant: { id: grant.id, act: 'redeem', redemption: redeemed },
-  session: redeemable(grant),
+  session: redeemableSession(grant),
   uses,
 });
 
@@ -66,7 +66,7 @@ export const batchIssuance = (id: SessionId, batch: IssuedBatch, bit: number, al
 });
 
 /** Claims the session for the response that a wallet delivers. */
-export const responseDelivery = (id: SessionId): Change => ({ session: delivering({ id }, { report: [] }) });
+export const responseDelivery = (id: SessionId): Change => ({ session: acceptForDelivery({ id }, { report: [] }) });
 
 /** Changes statuses of what a session issued, for the audit log. */
 export function credentialRevocation(statuses: readonly StatusChange[], revoked: Revocation): Change {
@@ -83,7 +83,7 @@ export const authorizationGrant = (
   authorization: Authorization,
   grant: NewGrant,
   session?: Session,
-  uses: readonly UsedValue[] = [],
+  uses: readonly ConsumedValue[] = [],
 ): Change => ({
   authorization,
   uses,
@@ -138,7 +138,7 @@ export function stepsOf(store: Store, tenantId: TenantId) {
       return after && { ...after, changed };
     },
     /** A pre-authorized code that needs no transaction code. */
-    async redeemGrant(codeHash: string, redeemed: Redemption, uses: readonly UsedValue[], now: Date) {
+    async redeemGrant(codeHash: string, redeemed: Redemption, uses: readonly ConsumedValue[], now: Date) {
       const found = await reads.grantByCode(codeHash);
       const grant = found?.grant;
       if (grant === undefined || grant.kind !== 'pre_authorized_code' || grant.txCodeHash !== null) return undefined;
@@ -146,7 +146,7 @@ export function stepsOf(store: Store, tenantId: TenantId) {
       if (committed.done) return { tenant: found?.tenant, grant };
       return committed.part === 'uses' ? committed.kind : undefined;
     },
-    async claimCredentialRequest(publicId: PublicId, uses: readonly UsedValue[], grantId?: string) {
+    async claimCredentialRequest(publicId: PublicId, uses: readonly ConsumedValue[], grantId?: string) {
       const claim = { uses, ...(grantId !== undefined && { unrevoked: grantId }) };
       const committed = await commit(claim, NOW);
       const read = await reads.sessionByPublicId(publicId);
@@ -160,7 +160,7 @@ export function stepsOf(store: Store, tenantId: TenantId) {
         readonly sessionId: SessionId;
         readonly grantId?: string | undefined;
         readonly revision?: number;
-        readonly used: readonly UsedValue[];
+        readonly used: readonly ConsumedValue[];
         readonly batch: IssuedBatch;
         readonly bit: number;
         readonly completeMask: number;
@@ -192,13 +192,13 @@ export function stepsOf(store: Store, tenantId: TenantId) {
       now: Date,
     ) => {
       const { sessionId: id, revision, event, outcome } = answer;
-      const session = answered({ id }, event, outcome);
+      const session = acceptAndEnd({ id }, event, outcome);
       return (await commit({ serving: true, ...(await assuming(revision)), session }, now)).done;
     },
     async recordOutcome(session: Session, event: 'complete' | 'fail' | undefined, outcome: SessionOutcome, now: Date) {
       const from: readonly string[] = event === undefined ? SESSION_STATUSES : MOVES[event].from;
       if (!from.includes(session.status)) return undefined;
-      const committed = await commit({ session: noted(session, outcome, event) }, now);
+      const committed = await commit({ session: updateOutcome(session, outcome, event) }, now);
       return committed.done ? committed.session?.version : undefined;
     },
     async retrieveDeferred(id: string, publicId: PublicId, bit: number, all: number, reason: string, now: Date) {

@@ -135,7 +135,7 @@ export function describeTenants(open: () => Store): void {
         expect((await store.forTenant(tenant.id, (own) => own.tenant.get())).sessionConfig).to.equal(null);
       });
 
-      it('conflicts when its id is taken, and is not found when there is none', async () => {
+      it('conflicts when its id is taken, and is not found when it does not exist', async () => {
         const twice = store.forService(({ tenants }) => tenants.add(aTenant({ id: tenantId })), {
           by: 'system',
         });
@@ -209,7 +209,7 @@ export function describeTenants(open: () => Store): void {
         expect(await store.forTenant(other, (own) => own.clients.list())).to.deep.equal([client]);
       });
 
-      it('belong to the tenant that adds them, whatever they say', async () => {
+      it('belong to the tenant that adds them, independent of their own tenant id', async () => {
         const client = aClient(other);
         await store.forTenant(tenantId, (own) => own.clients.add(client), { by: 'system' });
         expect(await store.forTenant(other, (own) => own.clients.list())).to.deep.equal([]);

@@ -73,7 +73,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await steps.commit({ uses: [fresh] })).to.include({ done: false });
       });
 
-      it('is refused for the proof of who asks before that of what is asked for, when all were used', async () => {
+      it('is rejected for the client proof before the key proof, when both were used', async () => {
         const { session, grant } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
         for (let round = 0; round < 5; round++) {
@@ -135,7 +135,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await stored()).to.deep.include({ attempts: 3, consumedAt: null });
       });
 
-      it('gives many callers at once no more attempts', async () => {
+      it('allows simultaneous callers no additional attempts', async () => {
         const { grant } = await openOffer(store, tenantId);
         const taken = await Promise.all(
           Array.from({ length: 50 }, () => stepsOf(store, tenantId).commit({ grant: { id: grant.id, act: 'attempt', attemptsBelow: 5 } })),

@@ -136,7 +136,7 @@ const registrar = await sharedRegistrar();
 export const editsWithOneTag: RacedSuite = [
   'Edits with one tag',
   (racing) => {
-    it('succeed once, whatever they edit and whoever else does', async () => {
+    it('succeed once for any edited resource and any concurrent edits', async () => {
       const { service } = racing();
       const world = await populate(service, 'raced');
       const root = await service.rootToken();
@@ -205,7 +205,7 @@ export const keys: RacedSuite = [
       expect(x, 'key and certificate belong together').to.equal(chain.activeKey.x);
     });
 
-    it('sign what is issued meanwhile, each under its own certificate', async () => {
+    it('sign concurrent credentials, each under its own certificate', async () => {
       const { wallet } = racing();
       const sessions = await readySessions(racing(), 12);
       const [issued] = await Promise.all([
@@ -235,7 +235,7 @@ export const keys: RacedSuite = [
 
     const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-    it('stay deleted when a certificate is made for them at the same time', async () => {
+    it('stay deleted when a certificate is created for them at the same time', async () => {
       for (let round = 0; round < 24; round++) {
         const id = `going-${round}`;
         const { key } = await created(racing().service, racing().token, '/key', { id });

@@ -128,7 +128,7 @@ export const webhookSecrets: RacedSuite = [
       return backend.calls[0] as BackendCall;
     };
 
-    it('is the last of many that are made at once; the three before it sign still, and no other', async () => {
+    it('is the last of many that are created at once; only the three before it still sign', async () => {
       const { service, token, addresses } = racing();
       const secrets = await times(WEBHOOK_CALLERS, () => rotateWebhookSecret(racing()));
       expect(new Set(secrets).size).to.equal(WEBHOOK_CALLERS);
@@ -161,7 +161,7 @@ export const webhookSecrets: RacedSuite = [
       }
     });
 
-    it('goes on signing in all calls while it is being replaced', async () => {
+    it('signs all calls while it is being replaced', async () => {
       const known = await rotateWebhookSecret(racing(), { overlapSeconds: 0 });
       const tokens = await times(WEBHOOK_CALLERS, readyToken);
       backend.forget();

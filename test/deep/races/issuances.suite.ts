@@ -66,7 +66,7 @@ const APPROVAL_CALLERS = 50;
 export const approvals: RacedSuite = [
   'An approval of an unverified wallet',
   (racing) => {
-    it('gives one code to 50 of the same, and none beside a denial', async () => {
+    it('issues one code for 50 equal requests, and none besides a denial', async () => {
       const { service, token, wallet } = racing();
       const upstream = { issuer: 'http://127.0.0.1:9', clientId: 'client' };
       const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: { upstream } };
@@ -157,7 +157,7 @@ function expectOne(outcome: Awaited<ReturnType<typeof against>>, late: RegExp): 
 export const cancellations: RacedSuite = [
   'A cancellation',
   (racing) => {
-    it('comes once, whatever else does', async () => {
+    it('is issued once, with any concurrent requests', async () => {
       const { service, token } = racing();
       const { session } = await created(service, token, '/issuer/offer', offerBody('pid'));
       const answers = await times(CANCELLATION_CALLERS, () => service.call('POST', `/session/${session}/cancel`, { token }));

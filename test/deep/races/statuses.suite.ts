@@ -52,13 +52,13 @@ async function issue(racing: Racing, count: number, batch = 1) {
 export const statuses: RacedSuite = [
   'Status lists',
   (racing) => {
-    it('give no index to two of 200 credentials', async () => {
+    it('assign no index to two of 200 credentials', async () => {
       const { entries } = await issue(racing(), 200);
       expect(entries).to.have.length(200);
       await expectOwnEntries(racing(), entries);
     });
 
-    it('give no index to two credentials when lists are small and run full', async () => {
+    it('assign no index to two credentials when lists are small and become full', async () => {
       const small = await another(racing(), 'small', { capacity: 104 }, 3);
       const { entries } = await issue(small, 90, 3);
       expect(entries).to.have.length(270);
@@ -89,7 +89,7 @@ export const statuses: RacedSuite = [
       }
     });
 
-    it('stay revoked, whoever reinstates at the same moment', async () => {
+    it('stay revoked when they are reinstated at the same moment', async () => {
       const final = await another(racing(), 'final', { immediateUpdate: true, bits: 2 });
       const { service, token } = final;
       const { sessions, entries } = await issue(final, 10);
@@ -135,7 +135,7 @@ export const statuses: RacedSuite = [
 export const removedStatusLists: RacedSuite = [
   'Status lists that administrators remove',
   (racing) => {
-    it('are gone or serve whoever got an entry, with many credentials at once', async () => {
+    it('are removed or serve their entries, with many credentials at once', async () => {
       const { service, token, wallet } = racing();
       const made: { id: string; uri: string }[] = [];
       for (let i = 0; i < 12; i++) made.push(await created(service, token, '/status-lists', { capacity: 100 }));
@@ -198,7 +198,7 @@ export const subjects: RacedSuite = [
     });
     after(() => backend.close());
 
-    it('loses all that was issued before, each counted once, and nobody else anything', async () => {
+    it('revokes all earlier credentials, each counted once, and no credentials of other persons', async () => {
       const [ada, bob] = [await holder('ada'), await holder('bob')];
       const calls: Answer[] = [];
       const issued = { ada: [] as string[], bob: [] as string[] };

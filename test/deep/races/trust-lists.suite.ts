@@ -41,7 +41,7 @@ export const trustLists: RacedSuite = [
       return [list, ...versions].map(({ sequenceNumber }) => sequenceNumber).reverse();
     };
 
-    it('give every write a number of its own, without gaps, and keep each release once', async () => {
+    it('assign every write a separate number, without gaps, and keep each version once', async () => {
       await create('contested');
       const answers = await times(36, (index) => {
         const description = `Write ${index}`;
@@ -66,7 +66,7 @@ export const trustLists: RacedSuite = [
       expect(body).to.deep.include({ description: 'Changed', data, keyChainId: 'trust-list' });
     });
 
-    it('are made once', async () => {
+    it('are created once', async () => {
       const answers = await times(10, () => call('POST', '/trust-list', { id: 'wanted', entities: [] }));
       expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
     });
@@ -91,7 +91,7 @@ export const trustLists: RacedSuite = [
       expect(body.sequenceNumber).to.be.at.least(Math.max(...numbers));
     });
 
-    it('are signed anew once by many at the same time', async () => {
+    it('are signed again once by many processes at the same time', async () => {
       await create('renewed');
       const { container } = racing().service.service;
       const [store, log] = [container.get(Store), container.get(Log)];

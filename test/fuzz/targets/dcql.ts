@@ -1,9 +1,9 @@
 import { compileQuery } from '../../../domain/dcql/compile.ts';
 import { matchCredential } from '../../../domain/dcql/match.ts';
 import { selectClaims } from '../../../domain/dcql/path.ts';
-import { pickRequested } from '../../../domain/dcql/pick.ts';
 import { DcqlQuery, SupportedDcqlQuery } from '../../../domain/dcql/query.ts';
-import { complete, parseVpToken } from '../../../domain/dcql/vp-token.ts';
+import { pickRequested } from '../../../domain/dcql/select-claims.ts';
+import { findMissingAnswers, parseVpToken } from '../../../domain/dcql/vp-token.ts';
 import { isUndisclosed, UNDISCLOSED } from '../../../domain/formats/sd-jwt/disclosures.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
@@ -60,7 +60,7 @@ function dcql(input: Buffer): void {
   const read = DcqlQuery.safeParse(document['query']);
   if (!read.success) return;
   const compiled = compileQuery(read.data);
-  for (const id of compiled.credentials.keys()) complete(compiled, new Set([id]));
+  for (const id of compiled.credentials.keys()) findMissingAnswers(compiled, new Set([id]));
   const presented = hidden(document['claims']);
   if (!isJsonObject(presented)) return;
   for (const [, one] of compiled.credentials) hold(one, presented);

@@ -5,15 +5,15 @@ import { parseCertificate } from '../../../domain/formats/der/certificate.ts';
 import { parseCrl } from '../../../domain/formats/der/crl.ts';
 import { RevokedEntries } from '../../../domain/formats/der/crl-entries.ts';
 import { derSignature, rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
-import { attributesOf, printName } from '../../../domain/formats/der/name.ts';
+import { attributesOf, formatName } from '../../../domain/formats/der/name.ts';
 import { parseOcspResponse } from '../../../domain/formats/der/ocsp.ts';
 import { parsePemCertificates, writePemCertificates } from '../../../domain/formats/der/pem.ts';
-import { subjectPlace } from '../../../domain/formats/der/place.ts';
 import { DerError, parseElement, parseElements, parseOid } from '../../../domain/formats/der/reader.ts';
 import { revocationSourcesOf } from '../../../domain/formats/der/revocation-sources.ts';
+import { subjectLocation } from '../../../domain/formats/der/subject-location.ts';
 import { parseTime } from '../../../domain/formats/der/time.ts';
 import { parseDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
-import { assertIssuingPlace } from '../../../domain/formats/mdoc/driving-licence.ts';
+import { assertIssuingLocation } from '../../../domain/formats/mdoc/driving-licence.ts';
 import { subjectNames } from '../../../domain/keys/certificate-subject.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import { NOW } from '../constants.ts';
@@ -34,7 +34,7 @@ function certificate(der: Buffer): void {
   promise(read.x509.raw.equals(der), 'all of the bytes are the certificate');
   if (read.basicConstraints !== undefined) promise(read.basicConstraints.ca || !x509.ca, 'who is no CA is none');
   const base64 = der.toString('base64');
-  subjectPlace(base64);
+  subjectLocation(base64);
   subjectNames(base64);
   checkPlace(base64);
   const profile = { purpose: 'mdoc', haip: true } as const;
@@ -44,7 +44,7 @@ function certificate(der: Buffer): void {
 
 function checkPlace(base64: string): void {
   try {
-    assertIssuingPlace({ certificate: base64 }, { 'org.iso.18013.5.1': { issuing_country: 'DE' } });
+    assertIssuingLocation({ certificate: base64 }, { 'org.iso.18013.5.1': { issuing_country: 'DE' } });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
   }
@@ -118,7 +118,7 @@ export const DER: readonly Target[] = [
     expected,
     seeds: certificates,
     dictionary: DER_WORDS,
-    decode: (input) => subjectPlace(input.toString('base64')),
+    decode: (input) => subjectLocation(input.toString('base64')),
   },
   {
     name: 'document-signer',
@@ -130,10 +130,10 @@ export const DER: readonly Target[] = [
   {
     name: 'distinguished-name',
     expected,
-    seeds: subjects.map(({ whole }) => whole),
+    seeds: subjects.map(({ encoded: whole }) => whole),
     dictionary: DER_WORDS,
     decode: (input) => {
-      promise(typeof printName(input) === 'string', 'a name has a text');
+      promise(typeof formatName(input) === 'string', 'a name has a text');
       attributesOf(input, '2.5.4.6');
     },
   },
@@ -143,10 +143,10 @@ export const DER: readonly Target[] = [
     seeds: certificates,
     dictionary: DER_WORDS,
     decode: (input) => {
-      const { content, whole } = parseElement(input);
+      const { content, encoded: whole } = parseElement(input);
       promise(whole.equals(input), 'an element is all of its bytes');
       const inner = parseElements(content);
-      promise(Buffer.concat(inner.map((one) => one.whole)).equals(content), 'elements stand side by side');
+      promise(Buffer.concat(inner.map((one) => one.encoded)).equals(content), 'elements stand side by side');
     },
   },
   {

@@ -1,6 +1,12 @@
 import { NodeEncryption } from '../../../adapters/crypto/encryption.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
-import { joinCompact, parseAlgorithm, parseCompactJws, parseX5c, understandsCritical } from '../../../domain/formats/jose/compact.ts';
+import {
+  joinCompact,
+  parseAlgorithm,
+  parseCompactJws,
+  parseX5c,
+  supportsCriticalParameters,
+} from '../../../domain/formats/jose/compact.ts';
 import { decodeBase64url, encodeBase64url } from '../../../domain/shared/base64url.ts';
 import { decodeJson } from '../../../domain/shared/json.ts';
 import { isOnCurve, parsePublicJwk, SIGNING_ALGORITHMS, thumbprint } from '../../../domain/shared/jwk.ts';
@@ -24,7 +30,7 @@ function compactJws(input: Buffer): void {
   }
   const verdict = parseAlgorithm(header, SIGNING_ALGORITHMS);
   if (Object.hasOwn(header, 'crit')) promise(verdict.fault !== undefined, 'no critical extension is passed over');
-  understandsCritical(header, ['b64']);
+  supportsCriticalParameters(header, ['b64']);
   parseX5c(header);
   if (signatures.verify(KEYS.issuer, signingInput, signature)) {
     promise(signedInputs.has(signingInput), 'nothing verifies that nobody signed');

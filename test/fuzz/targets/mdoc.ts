@@ -72,7 +72,7 @@ function items(input: Buffer): void {
     if (typeof name !== 'string' || !isArray(list)) return;
     const own = list.filter((item) => item instanceof EncodedCbor);
     encoded.set(name, own);
-    digests.set(name, new Map(own.map(({ content, whole }) => [idOf(content), hash('sha256', whole, 'buffer')])));
+    digests.set(name, new Map(own.map(({ content, encoded: whole }) => [idOf(content), hash('sha256', whole, 'buffer')])));
   }
   const mso = { hashName: 'sha256', valueDigests: digests } as never;
   verifyItems(encoded, mso);

@@ -2,12 +2,12 @@ import { createSecretKey } from 'node:crypto';
 import { readForm } from '../../../adapters/http/input/read-body.ts';
 import { parseAccessTokenPayload } from '../../../domain/oauth/access-token.ts';
 import { parseAuthorizationRequest } from '../../../domain/oauth/authorization-request.ts';
-import { makeChallenge, parseChallenge } from '../../../domain/oauth/challenge.ts';
+import { createChallenge, parseChallenge } from '../../../domain/oauth/challenge.ts';
 import { parseAssertion } from '../../../domain/oauth/client-assertion.ts';
 import { parseHandle } from '../../../domain/oauth/handle.ts';
 import { parseAnswer } from '../../../domain/oauth/interaction.ts';
 import { parseInteractionTypes } from '../../../domain/oauth/interaction-wire.ts';
-import { makeRefreshToken, parseRefreshToken } from '../../../domain/oauth/refresh-token.ts';
+import { createRefreshToken, parseRefreshToken } from '../../../domain/oauth/refresh-token.ts';
 import { metadataAddresses, parseServerMetadata } from '../../../domain/oauth/server-metadata.ts';
 import { parseTokenRequest } from '../../../domain/oauth/token-request.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
@@ -66,8 +66,8 @@ function forms(input: Buffer): void {
 
 const key = createSecretKey(Buffer.alloc(32, 1));
 const own = [
-  makeRefreshToken(key, 't', { grantId: 'a'.repeat(20), generation: 3 }),
-  makeChallenge(key, 't', 'c_nonce', NOW, Buffer.alloc(10, 2)),
+  createRefreshToken(key, 't', { grantId: 'a'.repeat(20), generation: 3 }),
+  createChallenge(key, 't', 'c_nonce', NOW, Buffer.alloc(10, 2)),
   `${'a'.repeat(20)}.${'b'.repeat(24)}`,
 ];
 

@@ -2,7 +2,7 @@ import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { ASSERTION_TYPE, assertAssertionClaims, keysFor, parseAssertion } from '../../../domain/oauth/client-assertion.ts';
 import { assertAttestationClaims, instanceKeyOf, parseAttestation } from '../../../domain/oauth/client-attestation.ts';
 import { assertDpopProofClaims, parseDpopProof } from '../../../domain/oauth/dpop.ts';
-import { EXTERNAL_TOKEN_TYPES, namedIssuer, parseExternalToken } from '../../../domain/oauth/external-token.ts';
+import { EXTERNAL_TOKEN_TYPES, parseExternalToken, unverifiedIssuer } from '../../../domain/oauth/external-token.ts';
 import { parseForeignKeys, pickForeignKey } from '../../../domain/oauth/foreign-keys.ts';
 import { assertForeignClaims, ForeignTokenError, parseForeignToken } from '../../../domain/oauth/foreign-token.ts';
 import { assertIdTokenClaims } from '../../../domain/oauth/id-token.ts';
@@ -57,7 +57,7 @@ function clientAssertion(input: Buffer): void {
 
 function foreignToken(input: Buffer): void {
   const [token = '', keys = ''] = lines(input);
-  namedIssuer(token);
+  unverifiedIssuer(token);
   const opened = parseForeignToken(token, EXTERNAL_TOKEN_TYPES);
   const set = parseJson(keys);
   const foreignKeys = isJsonObject(set) ? parseForeignKeys(set) : undefined;

@@ -1,6 +1,6 @@
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { DcqlQuery } from '../../../domain/dcql/query.ts';
-import { covers } from '../../../domain/registrar/coverage.ts';
+import { findQueryCoverage } from '../../../domain/registrar/coverage.ts';
 import { IssuedAccessCertificate, IssuedRegistrationCertificate, RelyingParties } from '../../../domain/registrar/registrar-api.ts';
 import {
   findTimeProblem,
@@ -96,7 +96,7 @@ function takeParts(reader: TrustedListReader, { children }: ListElement, path: r
   for (const child of children) {
     const below = [...path, child.name];
     if (isProvider(below)) reader.beginProvider();
-    if (TrustedListReader.isPart(below)) reader.take(child);
+    if (TrustedListReader.isPart(below)) reader.addPart(child);
     else takeParts(reader, child, below);
   }
 }
@@ -129,7 +129,7 @@ function registrationCertificate(input: Buffer): void {
   promise(!isSigned || good.includes(text(input)), 'nothing verifies that nobody signed');
   const certificate = parseRegistration(opened);
   findTimeProblem(certificate, NOW);
-  covers(certificate, query);
+  findQueryCoverage(certificate, query);
 }
 
 export const TRUST: readonly Target[] = [

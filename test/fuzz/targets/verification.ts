@@ -4,9 +4,9 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import { parseDcApiData, parseForm, parsePlaintext } from '../../../domain/verification/envelope.ts';
-import { supportedOf } from '../../../domain/verification/request-object.ts';
-import { parsePasted } from '../../../domain/verification/trial/pasted.ts';
-import { peek, shownPaths } from '../../../domain/verification/trial/peek.ts';
+import { acceptedAlgorithms } from '../../../domain/verification/request-object.ts';
+import { parsePasted } from '../../../domain/verification/trial/pasted-presentation.ts';
+import { claimPathsOf, readUnverified } from '../../../domain/verification/trial/unverified-presentation.ts';
 import { parseWalletMetadata, parseWalletParameters } from '../../../domain/verification/wallet-parameters.ts';
 import { oneOf, promise, type Target } from '../engine/target.ts';
 import { attempt, CBOR_WORDS, JOSE_WORDS, JSON_WORDS, KEYS, lines, seed, text } from './seeds.ts';
@@ -30,7 +30,7 @@ function envelope(input: Buffer): void {
 }
 
 const demands = {
-  formats: supportedOf(['dc+sd-jwt']),
+  formats: acceptedAlgorithms(['dc+sd-jwt']),
   responseMode: 'direct_post.jwt',
   clientIdPrefix: 'x509_hash',
   signedWith: 'ES256',
@@ -51,8 +51,8 @@ function pasted(input: Buffer): void {
   const found = parsePasted(text(input));
   promise(found.length <= 10, 'nobody tries more at once');
   for (const one of found) {
-    const peeked = peek(one);
-    promise(peeked === undefined || shownPaths(peeked).length <= 500, 'no more paths are told');
+    const peeked = readUnverified(one);
+    promise(peeked === undefined || claimPathsOf(peeked).length <= 500, 'no more paths are told');
   }
 }
 

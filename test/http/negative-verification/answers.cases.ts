@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { CompactEncrypt, type CompactJWEHeaderParameters, importJWK } from 'jose';
-import { UNDECRYPTED_TRIES } from '../../../application/verification/response-intake.ts';
+import { MAX_UNDECRYPTED_ATTEMPTS } from '../../../application/verification/response-intake.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import { withoutIssuers } from '../../support/failures.ts';
 import { type Asked, encrypt, formOf } from '../../support/present.ts';
@@ -310,7 +310,7 @@ const respond = (make: Make) => async (world: World, asked: Asked) => {
 /** The first few of what does not decrypt leave the request open. */
 const insist = (make: Make) => async (world: World, asked: Asked) => {
   const once = respond(make);
-  for (let i = 1; i < UNDECRYPTED_TRIES; i++) await once(world, asked);
+  for (let i = 1; i < MAX_UNDECRYPTED_ATTEMPTS; i++) await once(world, asked);
   return once(world, asked);
 };
 const closed = (row: number, cases: Readonly<Record<string, Make>>, code = 'decryption_failed') =>

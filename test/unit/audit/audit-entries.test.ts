@@ -61,7 +61,7 @@ describe('The entries of the audit log', () => {
     });
   }
 
-  it('are those of the tenant for its clients, and of the service or any tenant for who manages tenants', async () => {
+  it('are those of the tenant for its clients, and of the service or any tenant for tenant administrators', async () => {
     const own = await briefly();
     expect(await briefly({ tenant: ACME })).to.deep.equal(own);
     expect(await briefly({ tenant: ACME }, ROOT)).to.deep.equal(own);
@@ -101,7 +101,7 @@ describe('The entries of the audit log', () => {
 
 const fingerprint = ({ certificate }: Certified) => createHash('sha256').update(Buffer.from(certificate, 'base64')).digest('base64url');
 
-describe('Whom a change trusts', () => {
+describe('A change of trust anchors', () => {
   let one: Certified;
   let other: Certified;
   before(async () => {
@@ -109,7 +109,7 @@ describe('Whom a change trusts', () => {
     other = await certify({ name: 'Other', ca: true });
   });
 
-  it('is told of a presentation configuration, with who is pinned for a list, and no address', () => {
+  it('logs the pinned signers of a trust list and omits its address', () => {
     const trustList = 'https://lists.example/trust?token=secret';
     const before = { trustAnchors: [{ ownAuthorities: true }] };
     const after = {
@@ -133,7 +133,7 @@ describe('Whom a change trusts', () => {
     expect(JSON.stringify(changes)).to.not.include('secret').and.not.include('CERTIFICATE');
   });
 
-  it('is told when another signer is pinned, and when the first one is', () => {
+  it('logs the replacement of a pinned signer, and the first pinned signer', () => {
     const pinned = (...signers: Certified[]) => ({ walletProviderTrustListCertificates: signers.map(pem) });
     const { changes } = describeChange('issuance-configuration', 'default', pinned(one), pinned(other));
     expect(changes).to.deep.equal([
@@ -149,7 +149,7 @@ describe('Whom a change trusts', () => {
   });
 });
 
-describe('What a change of a thing says', () => {
+describe('A described change', () => {
   const list = { id: 'a', keyChainId: 'k', bits: 1, capacity: 100, ttlSeconds: 60, secret: 'hidden' };
   const told = (before: object | undefined, after: object | undefined) => describeChange('status-list', 'a', before, after);
 
@@ -167,7 +167,7 @@ describe('What a change of a thing says', () => {
     });
   });
 
-  it('is nothing of what stays, and no value that is secret', () => {
+  it('contains no unchanged and no secret values', () => {
     expect(told(list, { ...list }).changes).to.deep.equal([]);
     expect(told({ ...list, version: 1, updatedAt: 1 }, { ...list, version: 2, updatedAt: 2 }).changes).to.deep.equal([]);
     expect(told(list, { ...list, secret: 'other' }).changes).to.deep.equal([{ member: 'secret' }]);
@@ -176,7 +176,7 @@ describe('What a change of a thing says', () => {
     expect(told({ ...list, nested: { b: 1 } }, { ...list, nested: { b: 2 } }).changes).to.deep.equal([{ member: 'nested' }]);
   });
 
-  it('is one side alone where the other was nothing, or is too long to be read', () => {
+  it('has one side only if the other one is empty or too long', () => {
     expect(told({ ...list, keyChainId: null }, list).changes).to.deep.equal([{ member: 'keyChainId', after: 'k' }]);
     expect(told({ ...list, keyChainId: undefined }, list).changes).to.deep.equal([{ member: 'keyChainId', after: 'k' }]);
     expect(told(list, { ...list, keyChainId: null }).changes).to.deep.equal([{ member: 'keyChainId', before: 'k' }]);

@@ -2,7 +2,7 @@ import { createSecretKey } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { PruneAuditLog } from '../../../application/audit/prune-audit-log.ts';
-import { PIECE, VerificationQuery, VerifyChain } from '../../../application/audit/verify-chain.ts';
+import { PIECE_ENTRIES, VerificationQuery, VerifyChain } from '../../../application/audit/verify-chain.ts';
 import type { Caller } from '../../../application/caller.ts';
 import type { Log } from '../../../application/ports/log.ts';
 import type { AuditQuery } from '../../../application/ports/repositories.ts';
@@ -17,16 +17,16 @@ import {
   SERVICE_SCOPE,
   SYSTEM,
 } from '../../../domain/audit/audit-entry.ts';
-import { type AuditHead, append, begin, extend, sealHead, settle } from '../../../domain/audit/chain.ts';
-import { hmacs, type MacKey } from '../../../domain/audit/macs.ts';
-import { START, verifyEnd, verifyEntries } from '../../../domain/audit/verify-entries.ts';
+import { type AuditHead, appendEntries, beginChain, extendChain, sealHead, verifyOrRecordBreak } from '../../../domain/audit/chain.ts';
+import { hmacKeyring, type MacKey } from '../../../domain/audit/macs.ts';
+import { CHAIN_START, verifyEnd, verifyEntries } from '../../../domain/audit/verify-entries.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { ACME, type AdministrationWorld, anAdministration, endOf, ROOT } from '../administrators.ts';
 
 const SCOPE = 'acme';
 const AT = new Date('2027-01-15T08:00:00Z');
 const keyOf = (id: string): MacKey => ({ id, key: createSecretKey(Buffer.alloc(32, id)) });
-const macs = hmacs([keyOf('present')]);
+const macs = hmacKeyring([keyOf('present')]);
 
 const change = (target: string): AuditChange => ({ action: 'changed', kind: 'client', target, changes: [] });
 const noted = (target: string, by: Actor = 'system') => ({ by, at: AT, change: change(target) });
@@ -36,7 +36,7 @@ type Chain = { readonly entries: readonly AuditEntry[]; readonly head: AuditHead
 /** What a writer makes of a chain with these entries and this head. */
 function extended({ entries, head }: { entries: readonly AuditEntry[]; head: AuditHead | undefined }, ...targets: string[]): Chain {
   const found = { head, lastSequence: entries.at(-1)?.sequence ?? 0 };
-  const added = extend(
+  const added = extendChain(
     macs,
     SCOPE,
     found,
@@ -49,7 +49,7 @@ const chainOf = (...targets: string[]) => extended({ entries: [], head: undefine
 
 /** What a walk over a chain finds first: the fault of an entry, else that of the end. */
 function faultOf({ entries, head }: { entries: readonly AuditEntry[]; head: AuditHead | undefined }, verifier = macs, scope = SCOPE) {
-  const { progress, fault } = verifyEntries(verifier, scope, START, entries);
+  const { progress, fault } = verifyEntries(verifier, scope, CHAIN_START, entries);
   return fault ?? verifyEnd(verifier, scope, progress, head);
 }
 
@@ -59,7 +59,7 @@ const briefly = (...walk: Parameters<typeof faultOf>) => {
 };
 
 describe('A chain of the audit log', () => {
-  it('is whole as it was written, at once and in steps', () => {
+  it('is intact as written, in one and in several steps', () => {
     expect(faultOf(chainOf('a', 'b', 'c'))).to.equal(undefined);
     expect(faultOf(extended(extended(chainOf('a'), 'b'), 'c', 'd'))).to.equal(undefined);
     expect(chainOf('a', 'b').entries.map(({ sequence }) => sequence)).to.deep.equal([1, 2]);
@@ -69,8 +69,8 @@ describe('A chain of the audit log', () => {
     const nothing = { entries: [], head: undefined };
     expect(faultOf(nothing)).to.equal(undefined);
     expect(faultOf(nothing, macs, SERVICE_SCOPE)).to.include({ sequence: 1, kind: 'removed' });
-    expect(faultOf(begin(macs, 2, AT), macs, SERVICE_SCOPE)).to.equal(undefined);
-    const settled = settle(macs, SCOPE, { head: undefined, lastSequence: 0 }, AT);
+    expect(faultOf(beginChain(macs, 2, AT), macs, SERVICE_SCOPE)).to.equal(undefined);
+    const settled = verifyOrRecordBreak(macs, SCOPE, { head: undefined, lastSequence: 0 }, AT);
     expect(settled.entries).to.deep.equal([]);
     expect(faultOf(settled), 'a head without entries').to.equal(undefined);
   });
@@ -79,9 +79,9 @@ describe('A chain of the audit log', () => {
     expect(() => chainOf()).to.throw('Nothing is no addition.');
   });
 
-  it('says who asked for what, in which request', () => {
+  it('records actor and request', () => {
     const by = { clientId: 'admin', tenantId: SCOPE as TenantId, requestId: 'r-1' };
-    const { entries } = extend(macs, SCOPE, { head: undefined, lastSequence: 0 }, [noted('a', by), noted('b')]);
+    const { entries } = extendChain(macs, SCOPE, { head: undefined, lastSequence: 0 }, [noted('a', by), noted('b')]);
     expect(entries.map(({ actor }) => actor)).to.deep.equal(['admin', 'system']);
     expect(entries.map((entry) => detailOf(entry).requestId)).to.deep.equal(['r-1', undefined]);
   });
@@ -92,19 +92,19 @@ describe('A chain of the audit log', () => {
     ['client system', 'client client system'],
     ['clients', 'clients'],
   ] as const) {
-    it(`tells the service from a client called "${clientId}"`, () => {
+    it(`distinguishes the service from a client called "${clientId}"`, () => {
       expect(nameOf({ clientId, tenantId: null })).to.equal(name);
     });
   }
 });
 
-describe('What somebody did to a chain of the audit log', () => {
+describe('Tampering with the chain of the audit log', () => {
   const whole = chainOf('a', 'b', 'c', 'd');
   const [a, b, c, d] = whole.entries as [AuditEntry, AuditEntry, AuditEntry, AuditEntry];
   const { head } = whole;
   const altered = { ...b, target: 'x' };
   const shorter = chainOf('a', 'b');
-  const unlinked = append(macs, SCOPE, { sequence: 1, hash: '' }, [noted('b')]);
+  const unlinked = appendEntries(macs, SCOPE, { sequence: 1, hash: '' }, [noted('b')]);
   const cases: readonly (readonly [string, Partial<{ entries: AuditEntry[]; head: AuditHead | undefined }>, string])[] = [
     ['an entry that was altered', { entries: [a, altered, c, d] }, 'altered 2: entry 2 was altered or put there'],
     ['an entry that was made earlier than it says', { entries: [a, { ...b, at: new Date(0) }, c, d] }, 'altered 2'],
@@ -133,20 +133,24 @@ describe('What somebody did to a chain of the audit log', () => {
       'head_altered 4: the head is about another entry 4',
     ],
     ['the head of another chain', { head: sealHead(macs, 'bravo', head) }, 'head_altered 5: the head was altered'],
-    ['a head of a former secret', { head: sealHead(hmacs([keyOf('former')]), SCOPE, head) }, 'unknown_key 5: the head was made under'],
+    [
+      'a head of a former secret',
+      { head: sealHead(hmacKeyring([keyOf('former')]), SCOPE, head) },
+      'unknown_key 5: the head was made under',
+    ],
   ];
   for (const [what, changes, found] of cases) {
-    it(`is found: ${what}`, () => {
+    it(`is detected: ${what}`, () => {
       expect(briefly({ ...whole, ...changes })).to.contain(found);
     });
   }
 
-  it('is not told from a secret that is not configured', () => {
-    const other = hmacs([keyOf('another')]);
+  it('cannot be distinguished from a secret that is not configured', () => {
+    const other = hmacKeyring([keyOf('another')]);
     expect(briefly(whole, other)).to.contain('unknown_key 1: entry 1 was made under a MASTER_SECRET that is not configured');
-    const both = hmacs([keyOf('another'), keyOf('present')]);
+    const both = hmacKeyring([keyOf('another'), keyOf('present')]);
     expect(briefly(whole, both)).to.equal(undefined);
-    const retired = hmacs([keyOf('another')], [keyOf('present')]);
+    const retired = hmacKeyring([keyOf('another')], [keyOf('present')]);
     expect(briefly(whole, retired), 'a former secret seals no head').to.contain('unknown_key 5');
   });
 
@@ -167,8 +171,8 @@ describe('What somebody did to a chain of the audit log', () => {
     ['entries after the head', { head: shorter.head, lastSequence: 3 }, 'there are entries after the head'],
     ['entries taken off the end', { head: shorter.head, lastSequence: 1 }, 'the newest entries are missing'],
   ] as const) {
-    it(`is said by whoever writes next: ${what}`, () => {
-      const { entries, head } = extend(macs, SCOPE, found, [noted('next')]);
+    it(`is recorded by the next writer: ${what}`, () => {
+      const { entries, head } = extendChain(macs, SCOPE, found, [noted('next')]);
       expect(entries.map(({ action }) => action)).to.deep.equal(['broken', 'changed']);
       const [broken] = entries as [AuditEntry];
       expect(detailOf(broken).changes).to.deep.equal([{ member: 'head', before: said }]);
@@ -177,13 +181,13 @@ describe('What somebody did to a chain of the audit log', () => {
     });
   }
 
-  it('is said by whoever begins the log of the service a second time', () => {
-    const { entries } = settle(macs, SERVICE_SCOPE, { head: undefined, lastSequence: 0 }, AT);
+  it('is recorded when the log of the service is started a second time', () => {
+    const { entries } = verifyOrRecordBreak(macs, SERVICE_SCOPE, { head: undefined, lastSequence: 0 }, AT);
     const [broken] = entries as [AuditEntry];
     expect(detailOf(broken).changes).to.deep.equal([{ member: 'head', before: 'all entries are missing' }]);
   });
 
-  it('stays found after somebody went on with the chain', () => {
+  it('stays detectable after the chain was continued', () => {
     const without = { entries: shorter.entries, head: undefined };
     expect(briefly(extended(without, 'c'))).to.equal('noted 3: before entry 3 the service found that the head is missing');
     const altered = { entries: [...shorter.entries], head: { ...shorter.head, hash: 'x' } };
@@ -193,22 +197,22 @@ describe('What somebody did to a chain of the audit log', () => {
   });
 });
 
-const strangers = hmacs([{ id: 'k', key: createSecretKey(Buffer.alloc(32, 2)) }]);
-const LENGTH = 2 * PIECE + 500;
+const strangers = hmacKeyring([{ id: 'k', key: createSecretKey(Buffer.alloc(32, 2)) }]);
+const LENGTH = 2 * PIECE_ENTRIES + 500;
 const CHANGE = { action: 'changed', kind: 'tenant', target: 'acme', changes: [] } as const;
 
 let world: AdministrationWorld;
 
 describe('The audit log, verified piece by piece', () => {
-  const macs = hmacs([{ id: 'k', key: createSecretKey(Buffer.alloc(32, 1)) }]);
+  const macs = hmacKeyring([{ id: 'k', key: createSecretKey(Buffer.alloc(32, 1)) }]);
   const AT = new Date('2026-06-01T00:00:00Z');
-  const LONG = append(
+  const LONG = appendEntries(
     macs,
     ACME,
     { sequence: 0, hash: '' },
     Array.from({ length: LENGTH }, () => ({ by: SYSTEM, at: AT, change: CHANGE })),
   );
-  const SERVICE = begin(macs, 0, AT);
+  const SERVICE = beginChain(macs, 0, AT);
 
   type Chain = { readonly entries: readonly AuditEntry[]; readonly head: AuditHead | undefined };
 
@@ -245,7 +249,7 @@ describe('The audit log, verified piece by piece', () => {
   });
 
   const verify = (store: Store, query: object = {}, by: Caller = admin) =>
-    new VerifyChain({ store, auditCodes: { macs } }).execute(by, VerificationQuery.parse(query));
+    new VerifyChain({ store, auditMacs: { macs } }).execute(by, VerificationQuery.parse(query));
   /** As whoever presses the button gets it. */
   async function toTheEnd(store: Store) {
     const seen: number[] = [];
@@ -265,11 +269,11 @@ describe('The audit log, verified piece by piece', () => {
     entries: LONG.entries.filter(({ sequence }) => !sequences.includes(sequence)),
   });
 
-  it('is whole after as many calls as it has pieces, each no longer than the others', async () => {
+  it('is intact after as many calls as it has pieces, of the same length', async () => {
     const { status, seen, length, fault } = await toTheEnd(storeOf(LONG));
     expect({ status, seen, length, fault }).to.deep.equal({
       status: 'whole',
-      seen: [PIECE, 2 * PIECE, LENGTH],
+      seen: [PIECE_ENTRIES, 2 * PIECE_ENTRIES, LENGTH],
       length: LENGTH,
       fault: undefined,
     });
@@ -278,9 +282,9 @@ describe('The audit log, verified piece by piece', () => {
   const broken: [string, () => Chain, readonly [string, number]][] = [
     ['an entry of the first piece was altered', () => altered(7), ['altered', 7]],
     ['two were altered: the first is told', () => altered(3_000, 4_000), ['altered', 3_000]],
-    ['the last of a piece was altered', () => altered(PIECE), ['altered', PIECE]],
-    ['the first of a piece was altered', () => altered(PIECE + 1), ['altered', PIECE + 1]],
-    ['one at the seam of two pieces is missing', () => without(PIECE + 1), ['removed', PIECE + 1]],
+    ['the last of a piece was altered', () => altered(PIECE_ENTRIES), ['altered', PIECE_ENTRIES]],
+    ['the first of a piece was altered', () => altered(PIECE_ENTRIES + 1), ['altered', PIECE_ENTRIES + 1]],
+    ['one at the seam of two pieces is missing', () => without(PIECE_ENTRIES + 1), ['removed', PIECE_ENTRIES + 1]],
     ['the last one is missing', () => without(LENGTH), ['truncated', LENGTH]],
     ['the head was altered', () => ({ ...LONG, head: sealHead(strangers, ACME, LONG.head) }), ['head_altered', LENGTH + 1]],
     ['the head is missing', () => ({ ...LONG, head: undefined }), ['head_altered', LENGTH]],
@@ -302,12 +306,12 @@ describe('The audit log, verified piece by piece', () => {
     expect([status, fault?.kind, fault?.sequence]).to.deep.equal(['broken', 'truncated', 11]);
   });
 
-  it('goes on behind what is kept no longer, also where that grew between two calls', async () => {
+  it('continues after pruned entries, also if more were pruned between two calls', async () => {
     const last = LONG.entries[2_999] as AuditEntry;
     const { sequence, hash } = last;
     const of = { tenantId: ACME, sequence, hash };
     const change = { action: 'pruned', kind: 'audit-log', target: ACME, changes: [] } as const;
-    const pruned = append(macs, SERVICE_SCOPE, SERVICE.head, [{ by: SYSTEM, at: AT, change, of }]);
+    const pruned = appendEntries(macs, SERVICE_SCOPE, SERVICE.head, [{ by: SYSTEM, at: AT, change, of }]);
     const service = { entries: [...SERVICE.entries, ...pruned.entries], head: pruned.head };
     const left = { ...LONG, entries: LONG.entries.filter((entry) => entry.sequence > sequence) };
     expect((await toTheEnd(storeOf(left, service))).status).to.equal('whole');
@@ -316,12 +320,12 @@ describe('The audit log, verified piece by piece', () => {
     expect([status, verified]).to.deep.equal(['whole', LENGTH]);
   });
 
-  it('is that of the service for who manages tenants, with what only an operator can judge', async () => {
-    const old = begin(macs, 3, AT);
+  it('is that of the service for tenant administrators, with a warning that only an operator can evaluate', async () => {
+    const old = beginChain(macs, 3, AT);
     const { status, verified, warning } = await verify(storeOf(LONG, old), {}, ROOT);
     expect([status, verified]).to.deep.equal(['whole', 1]);
     expect(warning).to.match(/there were 3 tenants already/);
-    expect((await verify(storeOf(LONG), { tenant: ACME }, ROOT)).verified).to.equal(PIECE);
+    expect((await verify(storeOf(LONG), { tenant: ACME }, ROOT)).verified).to.equal(PIECE_ENTRIES);
   });
 
   const refusals: [string, object, () => Caller, string][] = [
@@ -341,7 +345,7 @@ describe('The audit log, verified piece by piece', () => {
       expect(await endOf(verify(storeOf(LONG), query, by()))).to.equal(end);
     });
 
-  it('believes no cursor with a hash of somebody else', async () => {
+  it('does not trust a cursor with a foreign hash', async () => {
     const { status, fault } = await verify(storeOf(LONG), { cursor: '10.somebody-elses' });
     expect([status, fault?.kind, fault?.sequence]).to.deep.equal(['broken', 'altered', 11]);
   });
@@ -353,13 +357,13 @@ const ago = (days: number) => new Date(NOW.getTime() - days * DAY_MS);
 
 describe('Pruning audit logs', () => {
   const ACME = 'acme' as TenantId;
-  const macs = hmacs([{ id: 'k', key: createSecretKey(Buffer.alloc(32, 1)) }]);
+  const macs = hmacKeyring([{ id: 'k', key: createSecretKey(Buffer.alloc(32, 1)) }]);
 
   /** A log with an entry from each of so many days ago. */
   function logOf(...days: readonly number[]): readonly AuditEntry[] {
     const change = { action: 'changed', kind: 'tenant', target: 'acme', changes: [] } as const;
     const additions = days.map((day) => ({ by: SYSTEM, at: ago(day), change }) as const);
-    return append(macs, ACME, { sequence: 0, hash: '' }, additions).entries;
+    return appendEntries(macs, ACME, { sequence: 0, hash: '' }, additions).entries;
   }
 
   const error = sinon.fake();
@@ -376,17 +380,17 @@ describe('Pruning audit logs', () => {
     } as unknown as Store;
     const settings = { auditKeepDays } as ServiceSettings;
     const log = { error } as unknown as Log;
-    return new PruneAuditLog({ store, settings, log, clock: { now: () => own }, auditCodes: { macs } });
+    return new PruneAuditLog({ store, settings, log, clock: { now: () => own }, auditMacs: { macs } });
   };
 
   it('do nothing unless it is configured', async () => {
-    expect(await pruningOf(logOf(99)).execute(NOW, 10)).to.deep.equal({ last: undefined, gone: 0 });
+    expect(await pruningOf(logOf(99)).execute(NOW, 10)).to.deep.equal({ last: undefined, removed: 0 });
     expect(due.callCount).to.equal(0);
   });
 
-  it('end with the last entry that is old enough, which is noted before anything goes', async () => {
+  it('removes entries up to the last one that is old enough, which is recorded first', async () => {
     const entries = logOf(50, 40, 20, 45);
-    expect(await pruningOf(entries, 30).execute(NOW, 10)).to.deep.equal({ last: undefined, gone: 2 });
+    expect(await pruningOf(entries, 30).execute(NOW, 10)).to.deep.equal({ last: undefined, removed: 2 });
     const { sequence, hash } = entries[1] as AuditEntry;
     expect(prune.firstCall.args).to.deep.equal([ACME, { sequence, hash }]);
     expect(removed.firstCall.args).to.deep.equal([ACME, 2, ago(30)]);
@@ -402,7 +406,7 @@ describe('Pruning audit logs', () => {
 
   it('leave a log as it is that is not as it was written, and say so', async () => {
     const entries = logOf(50, 40).map((entry) => ({ ...entry, actor: 'somebody' }));
-    expect((await pruningOf(entries, 30).execute(NOW, 10)).gone).to.equal(0);
+    expect((await pruningOf(entries, 30).execute(NOW, 10)).removed).to.equal(0);
     expect([prune.callCount, removed.callCount]).to.deep.equal([0, 0]);
     expect(error.firstCall.args[1]).to.include({ tenantId: ACME, kind: 'altered' });
   });

@@ -51,7 +51,7 @@ describe('the arguments of the benchmark', () => {
   }
 });
 
-describe('what repeated measurements say', () => {
+describe('the result of repeated measurements', () => {
   it('is the value in the middle, or the mean of the two in the middle', () => {
     expect(median([3, 1, 2])).to.equal(2);
     expect(median([4, 1, 3, 2])).to.equal(2.5);
@@ -61,7 +61,7 @@ describe('what repeated measurements say', () => {
     expect(spreadOf([1, 0.9, 1.1, 1.05, 0.95, 1.2])).to.deep.equal({ median: 1.025, low: 0.9, high: 1.2 });
   });
 
-  it('leaves out what a stranger disturbed once there are enough', () => {
+  it('ignores outliers once there are enough measurements', () => {
     const nine = [1, 1.01, 0.99, 1.02, 0.98, 1, 1.01, 0.99, 9];
     expect(spreadOf(nine)).to.deep.equal({ median: 1, low: 0.99, high: 1.02 });
   });
@@ -132,7 +132,7 @@ function measured(factor: number, slowness = 1): DatabaseRun {
 const baseline = (run: DatabaseRun, machine = HERE) => baselineOf([run], machine);
 
 describe('a baseline of the benchmark', () => {
-  it('takes a difference within the noise of both runs for none', () => {
+  it('ignores a difference within the noise of both runs', () => {
     const [change] = changesSince(baseline(measured(1)), baseline(measured(1.05)));
     expect(change?.noise).to.be.closeTo(0.06, 1e-9);
     expect(change?.isRegression).to.equal(false);
@@ -151,7 +151,7 @@ describe('a baseline of the benchmark', () => {
     expect(change?.ratio).to.be.closeTo(1, 1e-9);
   });
 
-  it('names what was measured now and not then, of which nothing is known', () => {
+  it('names new measurements without a previous value', () => {
     const now = baseline(measured(1));
     expect(notIn(now, now)).to.deep.equal([]);
     const database = now.databases[0] as BaselineDatabase;
@@ -160,13 +160,13 @@ describe('a baseline of the benchmark', () => {
       expect(notIn(then, now)).to.deep.equal(['postgres: issue: not in the baseline, nothing was compared']);
   });
 
-  it('that is not there, or none, is refused in words', () => {
+  it('that is missing or invalid is rejected with a message', () => {
     expect(() => readBaseline('/nowhere/a.json')).to.throw('there is no /nowhere/a.json; --save writes one');
     const none = fileURLToPath(new URL('../../bench/counts.json', import.meta.url));
     expect(() => readBaseline(none)).to.throw('is no baseline');
   });
 
-  it('is refused when it is of another machine, another Node or another server, unless that is wanted', () => {
+  it('is rejected for another machine, Node version or server, unless it is forced', () => {
     const now = baseline(measured(1));
     for (const other of [{ processor: 'two' }, { cores: 4 }, { node: 'v25.0.0' }]) {
       const then = baseline(measured(1), { ...HERE, ...other });
@@ -201,7 +201,7 @@ const verdict = (groups: readonly (readonly number[])[]) =>
   );
 
 describe('the comparison of two builds', () => {
-  it('shows nothing while a pair was the other way round', () => {
+  it('is no difference while one pair contradicts it', () => {
     expect(verdict([[0.9, 0.95, 1.01, 0.92, 0.93, 0.94]])).to.include('no difference to be seen');
   });
 
@@ -213,14 +213,14 @@ describe('the comparison of two builds', () => {
     expect(verdict(shared)).to.include('×0.925 (0.900–0.950)').and.to.include('B looks cheaper');
   });
 
-  it('counts each start once when there are enough of them', () => {
+  it('uses each start once if there are enough of them', () => {
     const starts = [[1.1, 1.3, 1.11], [1.12], [1.13], [1.14], [1.15]];
     expect(verdict(starts)).to.include('×1.130 (1.110–1.150)').and.to.include('B is dearer');
   });
 });
 
 describe('the report of the benchmark', () => {
-  it('has no faults when every goal is met', () => {
+  it('has no faults if every goal is met', () => {
     expect(reportOn(madeUpRun(1)).faults).to.deep.equal([]);
   });
 
@@ -230,7 +230,7 @@ describe('the report of the benchmark', () => {
     expect(judgements[0]?.practicalRatio).to.be.closeTo(2, 1e-9);
   });
 
-  it('asks as much more of a machine as it is quicker than the reference', () => {
+  it('scales goals by the speed of the machine', () => {
     expect(reportOn(madeUpRun(2, { serverMs: 2.3 })).faults).to.deep.equal([]);
     expect(reportOn(madeUpRun(0.5)).faults).to.deep.equal([
       'issue (offer, token, nonce, credential): 1.500 ms, goal 0.800',

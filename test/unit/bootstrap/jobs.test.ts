@@ -9,7 +9,7 @@ import { Log } from '../../../application/ports/log.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { Store } from '../../../application/ports/store.ts';
 import { RenewTrustLists } from '../../../application/trust-lists/renew-trust-lists.ts';
-import { EndOverdueAnswers } from '../../../application/verification/end-overdue-answers.ts';
+import { EndOverdueResponses } from '../../../application/verification/end-overdue-responses.ts';
 import { startJobs } from '../../../bootstrap/jobs/jobs.ts';
 import { aClient, addTenant, aUse, openOffer } from '../../contract/store/builders.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
@@ -35,7 +35,7 @@ describe('jobs', () => {
     const keys = { execute: async () => ({ rotated: 0, renewed: 0, forgotten: 0, last: undefined }) };
     container.bind(RenewKeyChains).toConstantValue(keys as unknown as RenewKeyChains);
     const renewal = { execute: async () => ({ renewed: 0, last: undefined }) };
-    container.bind(EndOverdueAnswers).toConstantValue({ execute: async () => 0 } as unknown as EndOverdueAnswers);
+    container.bind(EndOverdueResponses).toConstantValue({ execute: async () => 0 } as unknown as EndOverdueResponses);
     nothingFollowed(container);
     container.bind(RenewTrustLists).toConstantValue(renewal as unknown as RenewTrustLists);
     container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
@@ -44,7 +44,7 @@ describe('jobs', () => {
     return container;
   };
 
-  it('clean up after tenants, say so, and erase secrets that nobody picked up', async () => {
+  it('clean up after tenants, log it, and erase secrets that were not picked up', async () => {
     const store = new MemoryStore();
     const info = sinon.fake();
     const tenantId = await addTenant(store);
@@ -62,7 +62,7 @@ describe('jobs', () => {
     expect(info.args).to.deep.include(['sessions cleaned up', { removed: 1, anonymized: 0 }]);
   });
 
-  it('forget in one run all that strangers left behind since the last one', async () => {
+  it('delete all expired single-use values in one run', async () => {
     const store = new MemoryStore();
     const steps = stepsOf(store, await addTenant(store));
     const left = Array.from({ length: 10_500 }, () => aUse('client_jti', { expiresAt: new Date(START.getTime() + 1000) }));

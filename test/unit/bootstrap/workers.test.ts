@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { Handover, type Taker } from '../../../bootstrap/workers/handover.ts';
+import { ConnectionDistributor, type ConnectionTarget } from '../../../bootstrap/workers/connection-distributor.ts';
 import { RestartPause } from '../../../bootstrap/workers/supervisor.ts';
 import { readSettings } from '../../../config/settings.ts';
 import { shareOfWorker } from '../../../config/worker-share.ts';
@@ -10,7 +10,7 @@ import { shareOfWorker } from '../../../config/worker-share.ts';
 const aConnection = (name: string) => ({ name, on: sinon.stub(), destroy: sinon.spy() });
 type Connection = ReturnType<typeof aConnection>;
 
-class Worker implements Taker {
+class Worker implements ConnectionTarget {
   readonly handed: string[] = [];
   readonly kill = sinon.spy();
 
@@ -20,7 +20,7 @@ class Worker implements Taker {
 }
 
 describe('connections for several workers', () => {
-  let handover: Handover;
+  let handover: ConnectionDistributor;
   const accept = (name: string): Connection => {
     const connection = aConnection(name);
     handover.accept(connection as unknown as Socket);
@@ -41,7 +41,7 @@ describe('connections for several workers', () => {
   };
 
   beforeEach(() => {
-    handover = new Handover();
+    handover = new ConnectionDistributor();
   });
 
   it('go to each in turn', () => {
@@ -56,7 +56,7 @@ describe('connections for several workers', () => {
     ]);
   });
 
-  it('go past one that has not taken its last, and wait when none has', async () => {
+  it('skip a busy worker, and wait if all are busy', async () => {
     const [one, other] = workers();
     accept('a');
     accept('b');
@@ -69,7 +69,7 @@ describe('connections for several workers', () => {
     expect(one.handed).to.deep.equal(['a', 'd']);
   });
 
-  it('are kept until the worker has them, and let go of then', async () => {
+  it('are retained until the worker has received them', async () => {
     const [one] = workers();
     const connection = accept('a');
     sinon.assert.notCalled(connection.destroy);

@@ -14,11 +14,11 @@ import type { TenantVersions } from '../../../application/ports/maintenance.ts';
 import { Remote, type RemoteResponse } from '../../../application/ports/remote.ts';
 import { createKeyedQueue } from '../../../application/queues/keyed-queue.ts';
 import { RemoteStatusLists } from '../../../application/status-lists/remote-status-lists.ts';
-import { boundedBytes, setCacheMemory } from '../../../application/tenant-cache/bounded.ts';
+import { boundedBytes, setCacheMemory } from '../../../application/tenant-cache/cache-memory.ts';
 import { sizeOf } from '../../../application/tenant-cache/size-of.ts';
-import { ValuesOfTenants } from '../../../application/tenant-cache/values-of-tenants.ts';
+import { TenantValueCache } from '../../../application/tenant-cache/tenant-value-cache.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
-import type { OpenedAssertion } from '../../../domain/oauth/client-assertion.ts';
+import type { ParsedAssertion } from '../../../domain/oauth/client-assertion.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { inlineTrustLists } from '../../support/fakes.ts';
 import { ACME, type AdministrationWorld, anAdministration } from '../administrators.ts';
@@ -27,7 +27,7 @@ describe('Copies of the lists of others', () => {
   let world: AdministrationWorld;
   const caller = () => world.caller(['presentation:manage']);
   const release = (sequenceNumber: number) =>
-    world.store.lists(ACME).noteRelease('list', { sequenceNumber, contentHash: `${sequenceNumber}` }, world.clock.now());
+    world.store.lists(ACME).recordListVersion('list', { sequenceNumber, contentHash: `${sequenceNumber}` }, world.clock.now());
   const noted = async () => {
     const entries = await world.store.forTenant(ACME, ({ audit }) => audit.list({ limit: 100, kind: 'cache' }));
     return entries.map(({ action, target }) => [action, target]);
@@ -94,7 +94,7 @@ function optionsOf(source: string): string[] {
 const isBoundedByBytes = (options: string) =>
   /\bboundedBytes\b/.test(options) || (/\bmaxSize\b/.test(options) && /\bsizeCalculation\b/.test(options) && !/=>\s*1\b/.test(options));
 
-describe('What is kept in memory', () => {
+describe('The content of caches', () => {
   // Services that ran in this process had less.
   before(() => setCacheMemory(472));
 
@@ -128,7 +128,7 @@ describe('What is kept in memory', () => {
     expect(cache.has('huge')).to.equal(false);
   });
 
-  it('counts what was compiled by what it says of itself', () => {
+  it('uses the size that a compiled value declares', () => {
     expect(sizeOf(Object.assign(() => {}, { bytes: 70_000 }))).to.equal(70_000);
     expect(sizeOf(() => {})).to.equal(2_000);
   });
@@ -154,7 +154,7 @@ describe('What is kept in memory', () => {
       clientKeys.candidates(
         'acme',
         { jwks_uri: `https://w${index}.example` } as never,
-        { jws: { header: { kid: '1' } } } as unknown as OpenedAssertion,
+        { jws: { header: { kid: '1' } } } as unknown as ParsedAssertion,
       );
     for (let index = 0; index < 200; index++) await ask(index);
     const before = remote.calls;
@@ -162,7 +162,7 @@ describe('What is kept in memory', () => {
     expect(remote.calls - before, 'sets that were let go').to.be.greaterThan(90);
   });
 
-  it('has room for so many that wait for one thing, and refuses the next', async () => {
+  it('allows a limited number of waiting callers per value, and rejects the next', async () => {
     const queue = createKeyedQueue(24);
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiting = Array.from({ length: 24 }, () => queue.run('a', () => promise));
@@ -194,7 +194,7 @@ describe('Texts that are published', () => {
   });
   after(() => setCacheMemory(472));
 
-  it('are compressed once for all who ask at the same time, and for who comes later', async () => {
+  it('are compressed once for concurrent and later requests', async () => {
     const told = await Promise.all(Array.from({ length: 40 }, () => texts.answer(reply(TEXT), asked('gzip'))));
     const [first] = told.map(textOf);
     expect(gunzipSync(first as Buffer).toString()).to.equal(TEXT);
@@ -225,7 +225,7 @@ describe('Texts that are published', () => {
     expect(headerOf(below, 'Content-Encoding')).to.equal('gzip');
   });
 
-  it('are not what says that something failed', async () => {
+  it('do not include errors', async () => {
     const failed: Reply = { status: 406, json: { error: 'x'.repeat(5_000) } };
     expect(await texts.answer(failed, asked('gzip'))).to.equal(failed);
   });
@@ -238,7 +238,7 @@ describe('ValuesOfTenants', () => {
   let goBack: () => void;
   /** Runs once, after the database has answered and before the answer arrives. */
   let meanwhile: () => void;
-  let values: ValuesOfTenants<{ readonly name: string }>;
+  let values: TenantValueCache<{ readonly name: string }>;
   beforeEach(() => {
     stored = { state: 'a', versions: [{ id: ACME, version: '1/7' }] };
     meanwhile = () => {};
@@ -253,7 +253,7 @@ describe('ValuesOfTenants', () => {
     const onRewind = (forget: () => void) => {
       goBack = forget;
     };
-    values = new ValuesOfTenants({ maintenance, onRewind } as never, 1_000_000);
+    values = new TenantValueCache({ maintenance, onRewind } as never, 1_000_000);
   });
   const only = () => {
     const [tenant] = values.all();
@@ -276,7 +276,7 @@ describe('ValuesOfTenants', () => {
     expect(values.get(only())).to.equal(undefined);
   });
 
-  it('drops a value that was read before the database went back', async () => {
+  it('drops a value that was read before a rollback of the database', async () => {
     await values.refresh();
     values.set(only(), { name: 'one' });
     replaceHistory();
@@ -295,7 +295,7 @@ describe('ValuesOfTenants', () => {
       expect(values.get(only())).to.equal(undefined);
     });
 
-  it('reads the versions again when the database goes back during a refresh', async () => {
+  it('reads the versions again after a rollback of the database during a refresh', async () => {
     meanwhile = () => {
       goBack();
       stored = { state: 'b', versions: [{ id: ACME, version: '1/6' }] };
@@ -304,7 +304,7 @@ describe('ValuesOfTenants', () => {
     expect(values.all()).to.deep.equal([{ id: ACME, version: '1/6' }]);
   });
 
-  it('reads the versions again when the database goes back while nothing changed', async () => {
+  it('reads the versions again after a rollback of the database without changes', async () => {
     await values.refresh();
     meanwhile = () => {
       goBack();

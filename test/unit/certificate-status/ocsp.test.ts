@@ -5,7 +5,7 @@ import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-b
 import { OcspResponders } from '../../../application/certificate-status/ocsp-responders.ts';
 import { parseCertificate } from '../../../domain/formats/der/certificate.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
-import { mayAnswer } from '../../../domain/verification/certificate-revocation.ts';
+import { isAuthorizedResponder } from '../../../domain/verification/certificate-revocation.ts';
 import {
   certifyRsa,
   der,
@@ -29,7 +29,7 @@ const ecdsa = ({ privateKey }: Certified): Signing => ({
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-describe('A responder that is asked about a certificate', () => {
+describe('An OCSP responder', () => {
   let authority: Certified;
   let other: Certified;
   let leaf: Certified;
@@ -65,7 +65,7 @@ describe('A responder that is asked about a certificate', () => {
     const { serial, issuer: issuerName } = namesOf(leaf.certificate);
     const subject = { serial, issuerName, issuer: authority.certificate };
     try {
-      return (await responders.ask(tenantId, RESPONDER, subject)).status;
+      return (await responders.query(tenantId, RESPONDER, subject)).status;
     } catch (error) {
       if (error instanceof Refusal) return error.message;
       throw error;
@@ -81,7 +81,7 @@ describe('A responder that is asked about a certificate', () => {
     ...changes,
   });
 
-  it('says that it is good, or revoked, and is asked once for all who wait, by tenant', async () => {
+  it('reports good or revoked, and is asked once for concurrent checks, by tenant', async () => {
     serve();
     expect(new Set(await Promise.all(Array.from({ length: 24 }, () => ask())))).to.deep.equal(new Set(['good']));
     expect(remote.calls).to.have.length(1);
@@ -94,14 +94,14 @@ describe('A responder that is asked about a certificate', () => {
     expect(await ask(), 'within an hour').to.equal('revoked');
   });
 
-  it('may be one that the issuer certified for it, and not one of another issuer', async () => {
+  it('may be delegated by the issuer, but not by another issuer', async () => {
     const read = ({ certificate }: Certified) => {
       const known = parseCertificate(Buffer.from(certificate, 'base64'));
       if (known === undefined) throw new Error('unreadable');
       return known;
     };
-    expect(mayAnswer(read(await responder()), read(authority))).to.equal(true);
-    expect(mayAnswer(read(await responder()), read(other))).to.equal(false);
+    expect(isAuthorizedResponder(read(await responder()), read(authority))).to.equal(true);
+    expect(isAuthorizedResponder(read(await responder()), read(other))).to.equal(false);
   });
 
   it('may leave out the parameters of the hash', async () => {
@@ -118,7 +118,7 @@ describe('A responder that is asked about a certificate', () => {
   });
 
   for (const [what, signing] of Object.entries({ 'PKCS #1': pkcs1, 'RSASSA-PSS': pss })) {
-    it(`may have an RSA key and sign with ${what}, and says that a certificate is good or revoked`, async () => {
+    it(`may have an RSA key and sign with ${what}, and reports good or revoked`, async () => {
       const pair = rsaPair();
       const by = await certifyRsa(responderOptions(), {
         rsa: pair,
@@ -135,12 +135,12 @@ describe('A responder that is asked about a certificate', () => {
     });
   }
 
-  it('says that a certificate is revoked by an answer that is out of date, too', async () => {
+  it('reports a revoked certificate even in an outdated answer', async () => {
     serve({ status: 'revoked', thisUpdate: at(-2 * DAY), nextUpdate: at(-DAY) });
     expect(await ask()).to.equal('revoked');
   });
 
-  it('says that a certificate is revoked when no newer answer can be had, and asks again after half a minute', async () => {
+  it('reports a revoked certificate while no newer answer is available, and is asked again after half a minute', async () => {
     serve({ status: 'revoked' });
     expect(await ask()).to.equal('revoked');
     clock.time += 2 * DAY;
@@ -154,7 +154,7 @@ describe('A responder that is asked about a certificate', () => {
     expect(await ask(), 'a newer answer').to.equal('good');
   });
 
-  it('is asked once in half a minute while its answer is out of date', async () => {
+  it('is asked once in half a minute while its answer is outdated', async () => {
     serve({ status: 'revoked', thisUpdate: at(-2 * DAY), nextUpdate: at(-DAY) });
     await ask();
     await ask();
@@ -185,7 +185,7 @@ describe('A responder that is asked about a certificate', () => {
     'is busy': [() => ({ state: 3 }), /the responder refused/],
   };
   for (const [what, [make, reason]] of Object.entries(refused)) {
-    it(`tells nothing when it ${what}`, async () => {
+    it(`reports no status when it ${what}`, async () => {
       serve(await make());
       expect(await ask())
         .to.match(reason)
@@ -193,7 +193,7 @@ describe('A responder that is asked about a certificate', () => {
     });
   }
 
-  it('tells nothing with bytes that were changed', async () => {
+  it('reports no status with changed bytes', async () => {
     const good = makeOcspResponse({
       about: leaf,
       issuer: authority,

@@ -105,12 +105,12 @@ describe('Revocation of the certificates of issuers', () => {
     }
   };
 
-  it('is not asked for where it is off', async () => {
+  it('is not checked if it is disabled', async () => {
     expect(await check('off')).to.equal('nothing asked');
     expect(remote.calls).to.deep.equal([]);
   });
 
-  it('is told by the list of each issuer below the anchor', async () => {
+  it('is determined by the list of each issuer below the anchor', async () => {
     const told = await check();
     expect(told.startsWith(`required: signer: not on ${OF_MIDDLE} of `), told).to.equal(true);
     expect(told).to.include(`; authority 1 above the signer: not on ${OF_ROOT}`);
@@ -118,7 +118,7 @@ describe('Revocation of the certificates of issuers', () => {
     expect(remote.following.toSorted(), 'also where they have moved').to.deep.equal([OF_MIDDLE, OF_ROOT]);
   });
 
-  it('is told by a list that writes the name of the issuer in other case', async () => {
+  it('is determined by a list that writes the name of the issuer in another case', async () => {
     const issuer = await certify({ name: 'MIDDLE', ca: true });
     serve(OF_MIDDLE, { by: middle, issuer });
     expect(await check()).to.include(`signer: not on ${OF_MIDDLE}`);
@@ -144,7 +144,7 @@ describe('Revocation of the certificates of issuers', () => {
     });
   }
 
-  it('counts who is held back, and who stands there with a reason that nobody knows', async () => {
+  it('includes certificates on hold and unknown reason codes', async () => {
     const { serial } = namesOf(leaf.certificate);
     for (const [reason, word] of [
       [6, 'certificateHold'],
@@ -175,7 +175,7 @@ describe('Revocation of the certificates of issuers', () => {
         });
       }
 
-      it(`cannot tell by a list ${fault} that names other certificates or that puts this one on hold`, async () => {
+      it(`is unavailable from a list ${fault} that names other certificates or puts this one on hold`, async () => {
         for (const revoked of [[stranger], [serialOf(6)], [serialOf(8)]]) {
           lists = newLists();
           serve(OF_MIDDLE, { by: middle, revoked, ...timesOf() });
@@ -189,7 +189,7 @@ describe('Revocation of the certificates of issuers', () => {
       });
     }
 
-    it('rejects nothing by a list out of date with a signature of another key or for other certificates', async () => {
+    it('rejects nothing by an outdated list with a signature of another key or for other certificates', async () => {
       const old = { revoked: [leaf], ...times['out of date']() };
       for (const options of [
         { by: stranger, issuer: middle },
@@ -214,7 +214,7 @@ describe('Revocation of the certificates of issuers', () => {
       expect(await check('if-available'), 'a newer list without it').to.include('signer: not on');
     });
 
-    it('asks the next address when the list at the first is out of date and names other certificates', async () => {
+    it('uses the next address if the list at the first one is outdated and names other certificates', async () => {
       const signer = await certify({
         name: 'Two',
         by: middle,
@@ -229,7 +229,7 @@ describe('Revocation of the certificates of issuers', () => {
       expect(await check('required', { chain })).to.include('certificate_revoked');
     });
 
-    it('asks for the list again after half a minute, not before, and shows it as failing', async () => {
+    it('fetches the list again after half a minute, not before, and reports it as failing', async () => {
       serve(OF_MIDDLE, { by: middle, revoked: [leaf], ...times['out of date']() });
       await check();
       await check();
@@ -294,7 +294,7 @@ describe('Revocation of the certificates of issuers', () => {
     absent: [/HTTP status 404/, () => 404],
   };
   for (const [what, [why, bend]] of Object.entries(useless)) {
-    it(`cannot be told by a list that is ${what}`, async () => {
+    it(`is unavailable from a list that is ${what}`, async () => {
       const given = bend();
       if (given instanceof Buffer || given instanceof RemoteError || typeof given === 'number') {
         served.set(OF_MIDDLE, given);
@@ -317,7 +317,7 @@ describe('Revocation of the certificates of issuers', () => {
     expect(await check()).to.include('required: signer: not on');
   });
 
-  it('is believed of a list that names the key of its issuer, or any where that one names none', async () => {
+  it('is accepted from a list that names the key of its issuer, or from any if the issuer has no key identifier', async () => {
     const signedBy = (keyId: string) => extension('551d23', Buffer.concat([Buffer.from('30168014', 'hex'), Buffer.from(keyId, 'hex')]));
     const keyId = '00112233445566778899aabbccddeeff00112233';
     for (const [named, authorityKeyId] of [[keyId, keyId], [null]] as const) {
@@ -353,12 +353,12 @@ describe('Revocation of the certificates of issuers', () => {
     const of = async (options: Partial<CertificateOptions>, mode: CertificateRevocation = 'required') =>
       check(mode, { chain: [await certify({ name: 'Other', by: root, ...options })] });
 
-    it('no list, cannot be told', async () => {
+    it('no list, is unavailable', async () => {
       expect(await of({})).to.equal('revocation_unavailable: signer: it names no list');
       expect(await of({}, 'if-available')).to.include('it names no list');
     });
 
-    it('OCSP alone, cannot be told where nobody answers', async () => {
+    it('OCSP alone, is unavailable if the responder does not answer', async () => {
       const ocsp = 'http://ocsp.example';
       expect(await of({ ocsp })).to.match(/revocation_unavailable: signer: http:\/\/ocsp.example\/ \(HTTP status 404\)/);
       expect(remote.calls).to.have.length(1);
@@ -366,12 +366,12 @@ describe('Revocation of the certificates of issuers', () => {
       expect(remote.calls.map(({ url }) => url).slice(1)).to.deep.equal([OF_ROOT]);
     });
 
-    it('no http address, cannot be told', async () => {
+    it('no http address, is unavailable', async () => {
       expect(await of({ lists: ['ldap://ca.example/cn=x'] })).to.include('no list that can be fetched');
       expect(remote.calls).to.deep.equal([]);
     });
 
-    it('nothing since it lives a week, or is never revoked, has nobody asked', async () => {
+    it('nothing and lives at most a week, or is never revoked, needs no request', async () => {
       const week = { from: '2026-05-30T00:00:00Z', until: '2026-06-06T00:00:00Z' };
       expect(await of(week)).to.equal('required: signer: short-lived or never revoked');
       expect(await of({ neverRevoked: true })).to.equal('required: signer: short-lived or never revoked');
@@ -382,13 +382,13 @@ describe('Revocation of the certificates of issuers', () => {
       expect(await check('required', { chain: [named] })).to.include('certificate_revoked');
     });
 
-    it('nothing and is an authority, cannot be told however short its life', async () => {
+    it('nothing and is an authority, is unavailable even if it is short-lived', async () => {
       const authority = await certify({ name: 'Brief', by: root, ca: true, neverRevoked: true });
       const signer = await certify({ name: 'Signer', by: authority, neverRevoked: true });
       expect(await check('required', { chain: [signer, authority] })).to.include('authority 1 above the signer: it names no list');
     });
 
-    it('several lists, is told by the first that can be had, of three', async () => {
+    it('several lists, is determined by the first available one of at most three', async () => {
       const dead = ['http://a.example/', 'http://b.example/'];
       expect(await of({ lists: [...dead, OF_ROOT] })).to.include(`signer: not on ${OF_ROOT}`);
       remote.calls.length = 0;
@@ -397,12 +397,12 @@ describe('Revocation of the certificates of issuers', () => {
     });
   });
 
-  it('of a certificate that is trusted itself is not asked for', async () => {
+  it('of a directly trusted certificate is not checked', async () => {
     expect(await check('required', { chain: [leaf], anchor: leaf })).to.equal('required: the certificate itself is trusted');
     expect(remote.calls).to.deep.equal([]);
   });
 
-  it('is asked once by twenty-four at once, and again after an hour', async () => {
+  it('is fetched once for 24 concurrent checks, and again after an hour', async () => {
     const outcomes = await Promise.all(Array.from({ length: 24 }, () => check()));
     expect(new Set(outcomes).size).to.equal(1);
     expect(remote.calls).to.have.length(2);
@@ -415,14 +415,14 @@ describe('Revocation of the certificates of issuers', () => {
     expect(remote.calls).to.have.length(4);
   });
 
-  it('is asked again when the list ends, be that within the hour', async () => {
+  it('is fetched again when the list expires, even within the hour', async () => {
     serve(OF_MIDDLE, { by: middle, nextUpdate: at(60_000) });
     await check();
     clock.time += 60_000;
     expect(await check()).to.match(/^revocation_unavailable: signer: .*out of date/);
   });
 
-  it('may be told by an older copy until it ends, and by no list that is older than that', async () => {
+  it('may come from a cached copy until it expires, and from no list that is older than the copy', async () => {
     await check();
     const [before, later] = [at(-2 * HOUR), at(48 * HOUR)];
     clock.time += HOUR;
@@ -436,7 +436,7 @@ describe('Revocation of the certificates of issuers', () => {
     expect(await check()).to.include('older than the list before');
   });
 
-  it('is asked for again half a minute after a failure, not before', async () => {
+  it('is fetched again half a minute after a failure, not before', async () => {
     served.delete(OF_MIDDLE);
     await check();
     await check();
@@ -446,7 +446,7 @@ describe('Revocation of the certificates of issuers', () => {
     expect(await check()).to.include('required: signer: not on');
   });
 
-  it('is kept for each tenant and for each issuer', async () => {
+  it('is cached per tenant and issuer', async () => {
     await check();
     await check('required', { tenantId: 'beta' });
     expect(remote.calls).to.have.length(4);

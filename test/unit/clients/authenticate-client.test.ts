@@ -6,7 +6,7 @@ import { RedeemConsoleTicket } from '../../../application/console/redeem-console
 import type { AccessTokens } from '../../../application/ports/access-tokens.ts';
 import { parseExternalIdentity } from '../../../domain/clients/external-identity.ts';
 import type { Role } from '../../../domain/clients/role.ts';
-import { IMPORTER } from '../../../domain/clients/service-names.ts';
+import { IMPORT_ACTOR } from '../../../domain/clients/service-names.ts';
 import { Failure, type FailureCode } from '../../../domain/shared/failure.ts';
 import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 import { ACME, codeOf } from '../administrators.ts';
@@ -37,7 +37,7 @@ describe('AuthenticateClient', () => {
   for (const [what, code, token] of refusals) {
     it(`refuses ${what}`, async () => {
       expect(await codeOf(world.authenticate.execute(token()))).to.equal(code);
-      expect(await codeOf(world.authenticate.remembered(token(), () => {}))).to.equal(code);
+      expect(await codeOf(world.authenticate.executeCached(token(), () => {}))).to.equal(code);
     });
   }
 
@@ -49,7 +49,7 @@ describe('AuthenticateClient', () => {
     expect(await codeOf(world.authenticate.execute(token))).to.equal(undefined);
   });
 
-  it('refuses a token that was good a moment ago once its time is over, or with another ending', async () => {
+  it('rejects a recently accepted token once it has expired, or with a changed signature', async () => {
     const token = world.tokenOf();
     await world.authenticate.execute(token);
     expect(await codeOf(world.authenticate.execute(`${token.slice(0, -4)}AAAA`))).to.equal('unauthenticated');
@@ -65,7 +65,7 @@ describe('AuthenticateClient', () => {
     await world.suspend('active');
   });
 
-  it('gives the rights of this moment, not those of the token', async () => {
+  it('has the current rights, not those of the token', async () => {
     await world.change(['issuance:manage']);
     const caller = await world.authenticate.execute(world.tokenOf());
     expect(caller).to.deep.include({ roles: ['issuance:manage'], allowedIssuanceConfigs: ['card'] });
@@ -74,8 +74,8 @@ describe('AuthenticateClient', () => {
 
   describe('as remembered', () => {
     const admit = () => {};
-    const remembered = async (judge: Parameters<AuthenticateClient['remembered']>[1] = admit) => {
-      const caller = await world.authenticate.remembered(world.tokenOf(), judge);
+    const remembered = async (judge: Parameters<AuthenticateClient['executeCached']>[1] = admit) => {
+      const caller = await world.authenticate.executeCached(world.tokenOf(), judge);
       if (caller.tenantId === null) throw new Error('no client of a tenant');
       return caller;
     };
@@ -87,18 +87,18 @@ describe('AuthenticateClient', () => {
       expect(read.callCount).to.equal(0);
     });
 
-    it('may be out of date, and is judged anew by what is stored', async () => {
+    it('may be outdated, and is evaluated again with stored data', async () => {
       await world.change(['issuance:manage']);
       const caller = await remembered();
       expect(caller.roles).to.deep.equal(['issuance:offer']);
       const state = await world.store.read(ACME).state();
       if (state === undefined) throw new Error('no tenant');
-      const again = await caller.again(world.tenantConfigurations.of(state));
+      const again = await caller.reauthorize(world.tenantConfigurations.forState(state));
       expect(again.roles).to.deep.equal(['issuance:manage']);
       await world.change(['issuance:offer']);
     });
 
-    it('is refused by nothing but what is stored', async () => {
+    it('is rejected by stored data only', async () => {
       await world.change(['issuance:manage']);
       const needs = (role: Role) => (caller: { readonly roles: readonly Role[] }) => {
         if (!caller.roles.includes(role)) throw new Failure('forbidden', `needs ${role}`);
@@ -108,25 +108,25 @@ describe('AuthenticateClient', () => {
       await world.change(['issuance:offer']);
     });
 
-    it('is asked about each time, also when it is judged anew', async () => {
+    it('is checked each time, also when it is evaluated again', async () => {
       const judge = sinon.spy();
       const caller = await remembered(judge);
-      await caller.again(caller.remembered);
+      await caller.reauthorize(caller.cachedTenant);
       expect(judge.callCount).to.equal(2);
     });
 
-    it('is read where this process knows nothing of the tenant', async () => {
+    it('is read if the tenant is not cached', async () => {
       world.eventBus.publish({ type: 'tenant', tenantId: ACME });
       expect((await remembered()).clientId).to.equal('shop');
     });
 
     it('is the account of the service itself, where it may call', async () => {
       const { token } = await world.issue.execute('root', ROOT_SECRET);
-      expect(await world.authenticate.remembered(token, admit)).to.deep.include({ tenantId: null });
+      expect(await world.authenticate.executeCached(token, admit)).to.deep.include({ tenantId: null });
       const refuse = () => {
         throw new Failure('forbidden');
       };
-      expect(await codeOf(world.authenticate.remembered(token, refuse))).to.equal('forbidden');
+      expect(await codeOf(world.authenticate.executeCached(token, refuse))).to.equal('forbidden');
     });
   });
 
@@ -137,12 +137,12 @@ describe('AuthenticateClient', () => {
       return world.authenticate.execute('a token');
     };
 
-    it('gives a client that nobody knows here what its provider says, and never the tenants', async () => {
+    it('gives an unregistered client the roles of its token, but never tenants:manage', async () => {
       const caller = await external(['issuance:offer', 'tenants:manage']);
       expect(caller).to.deep.include({ roles: ['issuance:offer'], allowedIssuanceConfigs: null });
     });
 
-    it('gives a client that is known here what both sides give it', async () => {
+    it('gives a registered client only rights that both sides grant', async () => {
       const caller = await external(['issuance:offer', 'clients:manage'], { clientId: 'shop' });
       expect(caller).to.deep.include({ roles: ['issuance:offer'], allowedIssuanceConfigs: ['card'] });
     });
@@ -153,7 +153,7 @@ describe('AuthenticateClient', () => {
       expect(await codeOf(external(['issuance:offer'], { clientId: 'former' }))).to.equal('unauthenticated');
     });
 
-    it('takes an account that names itself for one that manages tenants, by its role', async () => {
+    it('accepts an account with its own name as tenant administrator, by its role', async () => {
       const same = { subject: 'portal' };
       expect(await external(['tenants:manage'], same)).to.deep.include({ tenantId: null });
       sinon.restore();
@@ -179,17 +179,17 @@ describe('The client that a token of an external provider names', () => {
   });
 
   it('is not what the import of configuration files is called, or what reads like it', () => {
-    for (const name of [IMPORTER, 'Folder Import', 'folder  import', ' folder import', 'folder import ']) {
+    for (const name of [IMPORT_ACTOR, 'Folder Import', 'folder  import', ' folder import', 'folder import ']) {
       expect(read(name), name).to.equal(undefined);
     }
   });
 });
 
-describe('Who a token of an external provider is for', () => {
+describe('The client of an external access token', () => {
   const of = (claims: JsonObject, rolesClaim?: string) =>
     parseExternalIdentity({ tenant_id: 'acme', client_id: 'shop', ...claims }, { ...RULES, rolesClaim });
 
-  it('is told by its claims, or by nobody', () => {
+  it('comes from its claims, or is undefined', () => {
     expect(of({})).to.deep.equal({ subject: 'acme', clientId: 'shop', roles: [] });
     const azp = parseExternalIdentity({ tenant_id: 'acme', azp: 'shop' }, RULES);
     expect(azp?.clientId, 'as OpenID Connect has it').to.equal('shop');
@@ -200,7 +200,7 @@ describe('Who a token of an external provider is for', () => {
     expect(parseExternalIdentity({ tenant_id: 'acme' }, RULES)).to.equal(undefined);
   });
 
-  it('has the roles that are known, of the place that is meant', () => {
+  it('has the known roles at the configured path', () => {
     const [offer, manage] = ['issuance:offer', 'issuance:manage'];
     const roles = [offer, 'uma_protection', offer, 7, manage];
     expect(of({ roles })?.roles).to.deep.equal([offer, manage]);
@@ -217,7 +217,7 @@ describe('Who a token of an external provider is for', () => {
   });
 });
 
-describe('The person that a token of an external provider names', () => {
+describe('The user of an external access token', () => {
   const of = (sub: Json, clientId = 'shop', actorClaim = 'sub') =>
     parseExternalIdentity({ tenant_id: 'acme', client_id: clientId, sub }, { ...RULES, actorClaim })?.person;
 
@@ -227,7 +227,7 @@ describe('The person that a token of an external provider names', () => {
     expect(of('3f9c2d1e', 'shop', 'email')).to.equal(undefined);
   });
 
-  it('is nobody for a client that calls for itself, and for a claim that is no text', () => {
+  it('is undefined for a client that calls for itself, and for a claim that is no text', () => {
     for (const sub of ['shop', '', 7, null, ['a']]) expect(of(sub), JSON.stringify(sub)).to.equal(undefined);
     expect(of('acme', 'shop', 'tenant_id')).to.equal(undefined);
   });
@@ -248,14 +248,14 @@ describe('IssueAccessToken', () => {
   });
   afterEach(() => sinon.restore());
 
-  it('gives a client a token for its tenant, which authenticates it', async () => {
+  it('issues a client a token for its tenant, which authenticates it', async () => {
     const { token, expiresInSeconds } = await world.issue.execute('shop', SHOP_SECRET);
     expect(expiresInSeconds).to.equal(3600);
     const caller = await world.authenticate.execute(token);
     expect(caller).to.deep.include({ tenantId: ACME, clientId: 'shop', roles: ['issuance:offer'] });
   });
 
-  it('gives the account of the service a token that manages tenants', async () => {
+  it('issues the account of the service a token that manages tenants', async () => {
     const { token } = await world.issue.execute('root', ROOT_SECRET);
     expect(await world.authenticate.execute(token)).to.deep.equal({
       tenantId: null,
@@ -297,8 +297,8 @@ describe('IssueAccessToken', () => {
     expect(await codeOf(world.issue.execute('shop', 'a guess'))).to.equal('too_many_requests');
   });
 
-  it('gives none where tokens come from somebody else', async () => {
-    sinon.stub(world.accessTokens, 'issuedElsewhere').value('https://login.example');
+  it('issues no token if an external provider is configured', async () => {
+    sinon.stub(world.accessTokens, 'externalIssuer').value('https://login.example');
     for (const clientId of ['shop', 'root'])
       expect(await codeOf(world.issue.execute(clientId, ROOT_SECRET))).to.equal('unauthorized_client');
   });
@@ -315,7 +315,7 @@ describe('A ticket for the console', () => {
   const redeem = (ticket: string, accessTokens: AccessTokens = world.accessTokens) =>
     new RedeemConsoleTicket({ ...world, tickets, accessTokens }).execute(ticket);
 
-  it('gives the token of the built-in client, once', async () => {
+  it('returns the token of the built-in client, once', async () => {
     const ticket = tickets.issue();
     const { token } = await redeem(ticket);
     const access = await world.accessTokens.verify(token);
@@ -323,15 +323,15 @@ describe('A ticket for the console', () => {
     expect(await codeOf(redeem(ticket))).to.equal('unauthenticated');
   });
 
-  it('gives nothing when nobody gave it out, or after half an hour', async () => {
+  it('is rejected if it was never issued, and after half an hour', async () => {
     expect(await codeOf(redeem('a guess'))).to.equal('unauthenticated');
     const ticket = tickets.issue();
     world.clock.forward(30 * 60_000);
     expect(await codeOf(redeem(ticket))).to.equal('unauthenticated');
   });
 
-  it('gives nothing where a provider gives tokens', async () => {
-    const elsewhere = { issuedElsewhere: 'https://id.example' } as AccessTokens;
+  it('is rejected if a provider issues tokens', async () => {
+    const elsewhere = { externalIssuer: 'https://id.example' } as AccessTokens;
     expect(await codeOf(redeem(tickets.issue(), elsewhere))).to.equal('unauthenticated');
   });
 });

@@ -12,12 +12,12 @@ import {
   mayUse,
   withSecret,
 } from '../../../domain/clients/client.ts';
-import { assertOwnNames, type Named } from '../../../domain/clients/own-names.ts';
+import { assertNoForeignIdentifiers, type IdentifiedConfiguration } from '../../../domain/clients/foreign-identifiers.ts';
 import { Role } from '../../../domain/clients/role.ts';
 import { isServiceName } from '../../../domain/clients/service-names.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { assertBytes, assertCount, isCounted, isWeighed } from '../../../domain/tenants/quotas.ts';
+import { assertCountQuota, assertSizeQuota, isCountedKind, isSizedKind } from '../../../domain/tenants/quotas.ts';
 import { effectiveStatusListConfig } from '../../../domain/tenants/tenant.ts';
 import { ACME, type AdministrationWorld, anAdministration, aWorld, codeOf, endOf, MANAGER, type World } from '../administrators.ts';
 
@@ -43,12 +43,12 @@ describe('The clients of a tenant', () => {
     expect(await codeOf(new PickUpSecret(world).execute(admin(), 'shop'))).to.equal('gone');
   });
 
-  it('hand a given secret over as well', async () => {
+  it('return a given secret as well', async () => {
     await new CreateClient(world).execute(admin(), wanted({ secret: 'sixteen-or-more-chars' }));
     expect(await new PickUpSecret(world).execute(admin(), 'shop')).to.equal('sixteen-or-more-chars');
   });
 
-  it('hand the secret to one of many who ask at once', async () => {
+  it('return the secret to one of several concurrent callers', async () => {
     await new CreateClient(world).execute(admin(), wanted());
     const asked = Array.from({ length: 8 }, () => codeOf(new PickUpSecret(world).execute(admin(), 'shop')));
     const codes = await Promise.all(asked);
@@ -56,19 +56,19 @@ describe('The clients of a tenant', () => {
     expect(codes.filter((code) => code === 'gone')).to.have.length(7);
   });
 
-  it('erase a secret that nobody fetched in time', async () => {
+  it('erase a secret that was not picked up in time', async () => {
     await new CreateClient(world).execute(admin(), wanted());
     world.clock.forward(10 * 60_000);
     expect(await codeOf(new PickUpSecret(world).execute(admin(), 'shop'))).to.equal('gone');
     expect((await stored()).pickUp).to.equal(null);
   });
 
-  it('show a secret only to the role that made it', async () => {
+  it('return a secret only to a caller with the role that created it', async () => {
     await new CreateClient(world).execute(admin(), wanted());
     expect(await codeOf(new PickUpSecret(world).execute(MANAGER, 'shop'))).to.equal('forbidden');
   });
 
-  it('get a new secret by rotation, which leaves none to fetch', async () => {
+  it('get a new secret by rotation, and nothing to pick up', async () => {
     await new CreateClient(world).execute(admin(), wanted());
     const before = await stored();
     const secret = await new RotateSecret(world).execute(MANAGER, 'shop');
@@ -78,14 +78,14 @@ describe('The clients of a tenant', () => {
     expect(await codeOf(new PickUpSecret(world).execute(admin(), 'shop'))).to.equal('gone');
   });
 
-  it('cannot take the names that are taken', async () => {
+  it('cannot have existing names', async () => {
     const create = new CreateClient(world);
     expect(await codeOf(create.execute(admin(), wanted({ clientId: 'root' })))).to.equal('conflict');
     await create.execute(admin(), wanted());
     expect(await codeOf(create.execute(admin(), wanted()))).to.equal('conflict');
   });
 
-  it('are given no role that their maker lacks, neither at first nor later', async () => {
+  it('get no role that their creator lacks, neither initially nor later', async () => {
     const create = new CreateClient(world);
     expect(await codeOf(create.execute(admin(), wanted({ roles: ['registrar:manage'] })))).to.equal('forbidden');
     expect(await codeOf(create.execute(admin(), wanted({ roles: ['tenants:manage'] })))).to.equal('invalid_input');
@@ -101,7 +101,7 @@ describe('The clients of a tenant', () => {
     expect(kept).to.include({ description: 'Till' });
   });
 
-  it('are not changed or deleted by who may not hold their secret', async () => {
+  it('are not changed or deleted by a caller that may not have their secret', async () => {
     const roles = ['presentation:request'] as const;
     await new CreateClient(world).execute(admin(), wanted({ allowedIssuanceConfigs: ['pid', 'mdl'] }));
     const update = new UpdateClient(world);
@@ -122,7 +122,7 @@ describe('The clients of a tenant', () => {
     await remove.execute(admin({ allowedIssuanceConfigs: ['mdl', 'pid', 'more'] }), 'shop');
   });
 
-  it('are given no configuration that a restricted maker lacks', async () => {
+  it('get no configuration that a restricted creator lacks', async () => {
     const restricted = admin({ allowedIssuanceConfigs: ['pid'] });
     const create = new CreateClient(world);
     for (const allowedIssuanceConfigs of [null, [], ['pid', 'diploma']]) {
@@ -160,7 +160,7 @@ describe('The secret of a client', () => {
     expect(withSecret(client, 'h', NOW, 60).formerSecretUntil).to.deep.equal(at(60));
   });
 
-  it('counts with its revision, and the one before for as long as that is said', () => {
+  it('is valid with its revision, and the previous one during its grace period', () => {
     const graced = { secretRevision: 5, formerSecretUntil: at(60) };
     const counts = (revision: number, of = graced as Parameters<typeof isSecretCurrent>[0], now = NOW) =>
       isSecretCurrent(of, revision, now);
@@ -170,8 +170,8 @@ describe('The secret of a client', () => {
   });
 });
 
-describe('What a client may do', () => {
-  it('is granted by who may do it itself, and never across tenants', () => {
+describe('A permission of a client', () => {
+  it('is granted only by a client that has the right itself, and never across tenants', () => {
     const grants = (granted: Role[], granter: Role[]) => ended(() => assertMayGrant(granted, granter));
     expect(grants(['issuance:offer'], ['issuance:offer', 'clients:manage'])).to.equal('done');
     expect(grants(['issuance:manage'], ['issuance:offer'])).to.equal('forbidden');
@@ -189,9 +189,10 @@ describe('What a client may do', () => {
     expect(ended(() => assertMayUse(['a'], ['a', 'b']))).to.equal('forbidden');
   });
 
-  const named = (id: string, ...names: string[]): Named => ({ id, names: { vct: names } });
+  const named = (id: string, ...names: string[]): IdentifiedConfiguration => ({ id, names: { vct: names } });
   const others = [named('a', 'urn:a'), named('b', 'urn:b'), named('hidden', 'urn:hidden')];
-  const writes = (allowed: string[] | null, wanted: Named, before?: Named) => ended(() => assertOwnNames(allowed, wanted, before, others));
+  const writes = (allowed: string[] | null, wanted: IdentifiedConfiguration, before?: IdentifiedConfiguration) =>
+    ended(() => assertNoForeignIdentifiers(allowed, wanted, before, others));
 
   it('is no other configuration by its name', () => {
     expect(writes(['a'], named('a', 'urn:hidden'))).to.equal('forbidden');
@@ -210,7 +211,7 @@ describe('What a client may do', () => {
   });
 });
 
-describe('What a tenant may have', () => {
+describe('The limits of a tenant', () => {
   const quotas = {
     ...{ 'credential-configuration': 2, 'presentation-configuration': 2, 'key-chain': 2, client: 2 },
     bytes: 100,
@@ -218,13 +219,13 @@ describe('What a tenant may have', () => {
   };
 
   it('is counted up to its quotas', () => {
-    expect([2, 3].map((count) => ended(() => assertCount('client', count, quotas)))).to.deep.equal([...['done', 'conflict']]);
-    expect([100, 101].map((bytes) => ended(() => assertBytes(bytes, quotas)))).to.deep.equal([...['done', 'conflict']]);
-    expect([isCounted('client'), isCounted('toString')]).to.deep.equal([true, false]);
-    expect([isWeighed('issuance-configuration'), isWeighed('client')]).to.deep.equal([true, false]);
+    expect([2, 3].map((count) => ended(() => assertCountQuota('client', count, quotas)))).to.deep.equal([...['done', 'conflict']]);
+    expect([100, 101].map((bytes) => ended(() => assertSizeQuota(bytes, quotas)))).to.deep.equal([...['done', 'conflict']]);
+    expect([isCountedKind('client'), isCountedKind('toString')]).to.deep.equal([true, false]);
+    expect([isSizedKind('issuance-configuration'), isSizedKind('client')]).to.deep.equal([true, false]);
   });
 
-  it('are status lists of the shape that it wishes, else of the usual one', () => {
+  it('are status lists with its configured parameters, or the default ones', () => {
     const defaults = { capacity: 1000, bits: 1, ttl: 3600 } as const;
     expect(effectiveStatusListConfig(null, defaults)).to.deep.equal({
       ...{ ...defaults, immediateUpdate: false, enableAggregation: true },
@@ -266,7 +267,7 @@ describe('The list of clients of a tenant', () => {
     expect(await ids()).to.deep.equal(['a-first', 'shop']);
   });
 
-  it('has what was given, with each role once, and defaults for the rest', async () => {
+  it('has the given properties, with each role once, and defaults for others', async () => {
     await create('twice', { roles: ['issuance:offer', 'issuance:offer'] });
     expect(await get('twice')).to.deep.include({
       ...{ tenantId: ACME, description: null, roles: ['issuance:offer'] },
@@ -275,7 +276,7 @@ describe('The list of clients of a tenant', () => {
     expect(await get('shop')).to.include({ description: 'The shop' });
   });
 
-  it('changes in what is said, and forgets what is set to null', async () => {
+  it('changes the given properties, and resets those that are null', async () => {
     world.clock.forward(1_000);
     const changed = await update('shop', { roles: ['issuance:manage'], allowedIssuanceConfigs: ['pid'] });
     expect(changed).to.deep.include({
@@ -331,7 +332,7 @@ describe('The list of clients of a tenant', () => {
     ['a restriction that is no list', { allowedIssuanceConfigs: 'pid' }, 'allowedIssuanceConfigs'],
   ];
   for (const [what, change, path] of documents) {
-    it(`takes no client with ${what}`, () => {
+    it(`rejects a client with ${what}`, () => {
       const { error } = ClientCreation.safeParse({ clientId: 'fine', ...OFFERS, ...change });
       expect(error?.issues.map((issue) => issue.path.join('.'))).to.deep.equal([path]);
     });

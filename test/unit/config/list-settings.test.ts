@@ -106,7 +106,7 @@ describe('The settings of the service', () => {
     for (const { isSet, source } of all) expect(source).to.equal(isSet ? 'environment' : 'default');
   });
 
-  it('tell no secret, whichever setting it stands in', async () => {
+  it('hide every secret, whichever setting contains it', async () => {
     const { MASTER_SECRET, ...rest } = EVERYTHING;
     for (const environment of [EVERYTHING, { ...rest, JWT_SECRET: MASTER_SECRET }]) {
       const all = await list(environment);
@@ -132,14 +132,14 @@ describe('The settings of the service', () => {
       expect(await one(name, EVERYTHING)).to.include({ value, isSet: true, isSecret: false });
     });
 
-  it('tell nothing of an address in whose password a slash or a question mark was left as it is', async () => {
+  it('hide an address with an unescaped slash or question mark in its password', async () => {
     for (const rest of ['12/', '12?']) {
       const AMQP_URL = `amqps://vidimus:${rest}${CANARY}@broker.example/events`;
       expect(await one('AMQP_URL', { ...LEAST, AMQP_URL })).to.include({ value: null, isSet: true });
     }
   });
 
-  it('have what counts where nobody set anything', async () => {
+  it('have their defaults if nothing is set', async () => {
     expect(await one('PUBLIC_URL', LEAST)).to.include({
       value: 'http://localhost:3000',
       isSet: false,
@@ -151,7 +151,7 @@ describe('The settings of the service', () => {
     expect(await one('OUTBOUND_ALLOW', LEAST)).to.include({ value: null, isSet: false });
   });
 
-  it('say what comes from a file', async () => {
+  it('show that a value comes from a file', async () => {
     expect(await one('AUTH_CLIENT_ID', LEAST, {}, ['AUTH_CLIENT_ID'])).to.include({
       value: 'root',
       source: 'file',

@@ -33,11 +33,11 @@ function faultsOf(environment: Record<string, string | undefined>): string[] {
   }
 }
 
-describe('how many requests are worked on at once', () => {
+describe('the number of concurrent requests', () => {
   const atOnce = (more: object) => readSettings({ ...GOOD, ...more }).REQUESTS_AT_ONCE;
   const DATABASE_URL = 'postgres://user@localhost/database';
 
-  it('is told by the pool of connections, so that one tenant alone keeps it busy', () => {
+  it('follows from the size of the connection pool, so that one tenant alone can use the pool fully', () => {
     expect(atOnce({ DATABASE_URL })).to.equal(12);
     expect(atOnce({ DATABASE_URL, DATABASE_POOL: '1' }), 'two connections at least').to.equal(4);
     expect(atOnce({ DATABASE_URL, DATABASE_POOL: '50' })).to.equal(52);
@@ -51,7 +51,7 @@ describe('how many requests are worked on at once', () => {
 });
 
 describe('misspelt settings', () => {
-  it('are told apart from the variables of other programs', () => {
+  it('are distinguished from the variables of other programs', () => {
     const others = {
       PATH: '/bin',
       HOME: '/',
@@ -195,7 +195,7 @@ describe('settings', () => {
     });
   }
 
-  it('say where is said what other programs have variables for, unless it is said', () => {
+  it('name the setting that replaces a variable of another program, unless it is set', () => {
     const names = { VAULT_ADDR: 'https://vault.internal', RABBITMQ_URL: 'amqp://x' };
     expect(misspeltSettings(names)).to.deep.equal([
       'VAULT_ADDR: is no setting; what it is about is said in KMS_CONFIG',
@@ -211,7 +211,7 @@ describe('settings', () => {
     });
   }
 
-  it('want no client of our own beside an external provider', () => {
+  it('reject a local client beside an external provider', () => {
     const { AUTH_CLIENT_ID: _, AUTH_CLIENT_SECRET: __, ...rest } = GOOD;
     const read = readSettings({ ...rest, ...PROVIDER });
     expect([read.OIDC, read.OIDC_SUB, read.OIDC_ALGORITHM]).to.deep.equal(['https://login.example/realm', 'tenant_id', 'RS256']);
@@ -245,7 +245,7 @@ describe('settings', () => {
     });
   }
 
-  it('know older names, several secrets, durations, and addresses with a path', () => {
+  it('accept older names, several secrets, durations, and addresses with a path', () => {
     const { MASTER_SECRET: _, ...rest } = GOOD;
     const other = `${SECRET} another one`;
     const settings = readSettings({
@@ -266,7 +266,7 @@ describe('settings', () => {
     expect(settings).to.not.have.property('JWT_SECRET');
   });
 
-  it('take numbers and networks of proxies, and nobody who believes everybody', () => {
+  it('accept numbers and networks of trusted proxies, but not all addresses', () => {
     for (const [text, read] of [
       ['0', 0],
       ['16', 16],
@@ -281,7 +281,7 @@ describe('settings', () => {
     }
   });
 
-  it('take addresses of databases that are honoured whole, and never quote them', () => {
+  it('accept only database addresses whose parameters are all supported, and never quote them', () => {
     for (const text of [
       'sqlite:data/x.sqlite',
       'postgres://u:p%40ss@db.internal/vidimus',
@@ -314,7 +314,7 @@ describe('settings', () => {
     expect(readSettings({ ...GOOD, HOME: '/root' })).to.not.have.property('HOME');
   });
 
-  it('are described, every one that exists and none that does not', () => {
+  it('are all documented, without unknown ones', () => {
     const table = describeSettings();
     for (const [name, schema] of Object.entries(SettingsSchema.shape))
       expect(table.includes(`\`${name}\` |`), name).to.equal(schema.description !== undefined);
@@ -369,12 +369,12 @@ describe('The configuration of key providers', () => {
     tenants: { acme: 'house' },
   };
 
-  it('is all keys in the database unless something is said', () => {
+  it('stores all keys in the database by default', () => {
     const { config, faults } = readKmsConfig(undefined, folder, {});
     expect([config.default, Object.keys(config.providers), faults]).to.deep.equal(['local', ['local'], []]);
   });
 
-  it('is read as JSON, from a file that is named, and from kms.json beside the data', () => {
+  it('is read as JSON, from a named file, and from kms.json beside the data', () => {
     const { config, faults, secrets } = read(good);
     expect(faults).to.deep.equal([]);
     expect(config.providers['house']).to.deep.include({

@@ -2,7 +2,7 @@ import { CheckFolder } from '../../../application/configuration-files/check.ts';
 import { ExportTenant } from '../../../application/configuration-files/export-tenant.ts';
 import { ImportFolder } from '../../../application/configuration-files/import-folder.ts';
 import { type DryRun, DryRuns } from '../../../application/ports/dry-runs.ts';
-import { type FolderContents, type FolderDocument, placeOf } from '../../../domain/configuration-files/folder.ts';
+import { type FolderContents, type FolderDocument, locationOf } from '../../../domain/configuration-files/folder.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
@@ -23,7 +23,7 @@ export function contentsOf(folder: Folder, secrets: readonly string[] = []): Fol
   const unread: FolderContents['unread'][number][] = [];
   for (const [file, value] of Object.entries(folder).sort(([one], [other]) => (one < other ? -1 : 1))) {
     const [tenant = '', ...path] = file.split('/');
-    const place = placeOf(path.join('/'));
+    const place = locationOf(path.join('/'));
     if (place === undefined) throw new Error(`nothing stands at ${file}`);
     const named = { file, tenant, kind: place.kind, name: place.kind === 'tenant' ? tenant : place.name };
     if (value === undefined) unread.push(named);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ListClients } from '../../../application/clients/clients.ts';
-import { FolderFaults } from '../../../application/configuration-files/import-folder.ts';
+import { FolderFaultsError } from '../../../application/configuration-files/import-folder.ts';
 import { RemoveEndedTenants } from '../../../application/tenants/remove-ended-tenants.ts';
 import { GetTenant, ListTenants } from '../../../application/tenants/tenants.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
@@ -43,11 +43,11 @@ describe('An import of a folder', () => {
   beforeEach(async () => {
     world = await aFolderWorld();
   });
-  const faultsOf = async (folder: Folder): Promise<FolderFaults> => {
+  const faultsOf = async (folder: Folder): Promise<FolderFaultsError> => {
     try {
       await world.load(folder);
     } catch (error) {
-      if (error instanceof FolderFaults) return error;
+      if (error instanceof FolderFaultsError) return error;
       throw error;
     }
     throw new Error('nothing failed');
@@ -58,7 +58,7 @@ describe('An import of a folder', () => {
 
   const loaded = () => world.store.prepare('the folder', () => world.load(FOLDER));
 
-  it('makes what is not there, and leaves the rest alone', async () => {
+  it('creates missing documents, and leaves the others unchanged', async () => {
     await loaded();
     const { tenant } = await new GetTenant(world).execute(ROOT, beta);
     expect(tenant).to.deep.include({ name: 'Beta', sessionConfig: { ttlSeconds: 100 } });
@@ -69,7 +69,7 @@ describe('An import of a folder', () => {
     expect(world.registrar.asked, 'a start does not depend on others').to.deep.equal([]);
   });
 
-  it('writes nothing when everything is as it says', async () => {
+  it('writes nothing if there are no changes', async () => {
     await loaded();
     const entries = async () => world.store.forTenant(beta, ({ audit }) => audit.list({ limit: 500 }));
     const before = await entries();
@@ -90,7 +90,7 @@ describe('An import of a folder', () => {
         const { dcApiProtocols: _later, ...earlier } = await presentationConfigurations.get('ask');
         await presentationConfigurations.put(earlier as never);
       },
-      { by: 'system', alone: true },
+      { by: 'system', exclusive: true },
     );
     const stored = () => world.store.forTenant(beta, ({ presentationConfigurations }) => presentationConfigurations.get('ask'));
     const before = await stored();
@@ -100,7 +100,7 @@ describe('An import of a folder', () => {
     expect(await stored()).to.deep.equal(before);
   });
 
-  it('stores nothing when anything is wrong, and says all of it', async () => {
+  it('stores nothing if there is a fault, and reports all faults', async () => {
     const bad = {
       ...FOLDER,
       'beta/clients/shop.json': { roles: [] },
@@ -117,7 +117,7 @@ describe('An import of a folder', () => {
     expect((await new ListTenants(world).execute()).map(({ tenant }) => tenant.id)).to.deep.equal(['acme']);
   });
 
-  it('tells of no secret when something breaks', async () => {
+  it('hides secrets in errors', async () => {
     world.kms.generate = async () => {
       throw new Error(`no key for ${SECRET}`);
     };
@@ -131,7 +131,7 @@ describe('An import of a folder', () => {
       return { files: Object.fromEntries(files.map(({ path, document }) => [path, document])), secrets };
     };
 
-    it('has each thing in a file, without a secret and without what the service adds', async () => {
+    it('has a file per document, without secrets and generated properties', async () => {
       await loaded();
       const { files, secrets } = await exported();
       expect(Object.keys(files)).to.include.members([
@@ -156,7 +156,7 @@ describe('An import of a folder', () => {
       expect(await world.save('beta')).to.deep.equal(await world.save('beta'));
     });
 
-    it('takes names that differ in case alone apart', async () => {
+    it('distinguishes names that differ in case only', async () => {
       await world.load({
         'beta/tenant.json': { name: 'Beta' },
         'beta/clients/shop.json': { roles: ['issuance:offer'] },
@@ -166,7 +166,7 @@ describe('An import of a folder', () => {
       expect(Object.keys(files)).to.include.members(['clients/Shop.json', 'clients/shop-2.json']);
     });
 
-    it('is refused for nobody: not_found', async () => {
+    it('is rejected for an unknown tenant: not_found', async () => {
       expect(await endOf(world.save('nobody'))).to.equal('not_found');
     });
   });
@@ -184,7 +184,7 @@ describe('The check of a folder', () => {
   const faults = async (folder: Folder, secrets?: readonly string[]) =>
     (await world.check(folder, secrets)).faults.map(({ file, path }) => `${file} ${path}`.trim());
 
-  it('says what an import would do, and does none of it', async () => {
+  it('reports the outcome of an import without changes', async () => {
     const folder = { ...BETA, 'beta/clients/shop.json': SHOP, 'acme/tenant.json': TENANT };
     const { documents, outcomes, faults: found } = await world.check(folder);
     expect(found).to.deep.equal([]);
@@ -264,12 +264,12 @@ describe('The check of a folder', () => {
     ],
   ];
   for (const [what, folder, found] of cases) {
-    it(`finds faults ${what}`, async () => {
+    it(`reports faults ${what}`, async () => {
       expect(await faults(folder)).to.deep.equal(found);
     });
   }
 
-  it('finds them all, in the order of files and members', async () => {
+  it('reports all of them, in the order of files and properties', async () => {
     const folder = {
       ...credential({ lifeTime: 1 }),
       'acme/clients/shop.json': SHOP,
@@ -313,7 +313,7 @@ describe('The check of a folder', () => {
     expect(warnings.map(({ file, path }) => [file, path])).to.deep.equal([['beta/clients/shop.json', 'allowedIssuanceConfigs.1']]);
   });
 
-  it('quotes nothing that came out of the environment', async () => {
+  it('quotes no value of the environment', async () => {
     const entities = [
       {
         type: 'internal',
@@ -330,7 +330,7 @@ describe('The check of a folder', () => {
 
 const HOUR_MS = 3_600_000;
 
-describe('A folder with a tenant whose time is over', () => {
+describe('A folder with an ended tenant', () => {
   let world: FolderWorld;
   let told: string[];
   beforeEach(async () => {
@@ -351,7 +351,7 @@ describe('A folder with a tenant whose time is over', () => {
   const tenants = async () => (await new ListTenants(world).execute()).map(({ tenant }) => tenant.id);
   const WARNING = /^configuration folder: beta\/tenant\.json: endsAt: the time of this tenant was over at /;
 
-  it('is imported without it, and that is said in one line', async () => {
+  it('is imported without it, with one warning', async () => {
     await world.load(folder(inHours(-1)));
     expect(await tenants()).to.deep.equal(['acme', 'gamma']);
     expect(told).to.have.length(1);
@@ -371,7 +371,7 @@ describe('A folder with a tenant whose time is over', () => {
     expect(await tenants()).to.deep.equal(['acme', 'gamma']);
   });
 
-  it('waits with a later time until the removal is done, and makes it anew then', async () => {
+  it('with a later time waits for the removal, and creates it again then', async () => {
     await world.load(folder(inHours(1)));
     world.clock.forward(HOUR_MS);
     await world.load(folder(inHours(5)));
@@ -381,15 +381,15 @@ describe('A folder with a tenant whose time is over', () => {
     expect(await tenants()).to.include('beta');
   });
 
-  it('is refused where the tenant is there: nobody is ended by a time that was mistyped', async () => {
+  it('is rejected if the tenant exists, so that a mistyped time ends no tenant', async () => {
     await world.load({ 'beta/tenant.json': { name: 'Beta' } });
     const refused = await world.load(folder(inHours(-1))).catch((error: unknown) => error);
-    expect(refused).to.be.instanceOf(FolderFaults);
-    expect((refused as FolderFaults).faults.map(({ file, path }) => `${file} ${path}`)).to.include('beta/tenant.json endsAt');
+    expect(refused).to.be.instanceOf(FolderFaultsError);
+    expect((refused as FolderFaultsError).faults.map(({ file, path }) => `${file} ${path}`)).to.include('beta/tenant.json endsAt');
     expect(await tenants()).to.deep.equal(['acme', 'beta']);
   });
 
-  it('is judged all the same: its other files may not be wrong', async () => {
+  it('is validated anyway: its other files must be valid', async () => {
     const wrong = { ...folder(inHours(-1)), 'beta/issuance/credentials/card.json': { ...CARD, lifeTime: 1 } };
     const { faults, warnings } = await world.check(wrong);
     expect(faults.map(({ path }) => path)).to.deep.equal(['lifeTime']);

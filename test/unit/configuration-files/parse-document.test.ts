@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { parseDocumentText } from '../../../config/configuration-files/parse-document.ts';
 import { fillPlaceholders, withoutValues } from '../../../config/configuration-files/placeholders.ts';
-import { isFolder, placeOf, STAGES, shortName } from '../../../domain/configuration-files/folder.ts';
-import { escapePlaceholders, SecretNames } from '../../../domain/configuration-files/placeholder.ts';
+import { isFolder, locationOf, STAGES, shortName } from '../../../domain/configuration-files/folder.ts';
+import { escapePlaceholders, SecretVariableNames } from '../../../domain/configuration-files/placeholder.ts';
 import type { Json } from '../../../domain/shared/json.ts';
 
 const parse = (text: string, format: 'json' | 'yaml') => parseDocumentText(Buffer.from(text), format);
@@ -148,7 +148,7 @@ describe('placeholders in configuration files', () => {
     });
   }
 
-  it('stand in texts only, at any depth; names and other values stay', () => {
+  it('are replaced in texts only, at any depth; names and other values are unchanged', () => {
     const document: Json = { [of('NAME')]: [1, true, null, { x: of('NAME') }], n: 7 };
     expect(fillPlaceholders(document, ENVIRONMENT, []).value).to.deep.equal({
       [of('NAME')]: [1, true, null, { x: 'value' }],
@@ -167,7 +167,7 @@ describe('placeholders in configuration files', () => {
     expect(faults.map(({ message }) => message)).to.deep.equal(['the variable LINE is not set']);
   });
 
-  it('are all looked at, however many are wrong', () => {
+  it('are all validated, however many are invalid', () => {
     const { faults } = fillPlaceholders([of('A'), of('B') + of('C')], ENVIRONMENT, []);
     expect(faults.map(({ path }) => path)).to.deep.equal(['0', '1', '1']);
   });
@@ -178,7 +178,7 @@ describe('placeholders in configuration files', () => {
     }
   });
 
-  it('can be put back where their values would be shown', () => {
+  it('can be restored in displayed values', () => {
     const { used } = fillPlaceholders(
       [of('A'), of('B'), of('C:default')],
       {
@@ -207,7 +207,7 @@ describe('placeholders in configuration files', () => {
       }
     });
 
-    it('are hidden wherever they are quoted, whole or in part, also as JSON writes them', () => {
+    it('are hidden in every quotation, in whole or in part, also in JSON encoding', () => {
       for (const value of ['key', 'a', '16', 'hunter', 'S3cr3t', '1234', 'the-long-secret', 'se"cr\\et', '$&', 'x\ny']) {
         for (const quoted of [`"${value}"`, JSON.stringify(value)]) {
           expect(hide(`There is no key chain ${quoted}.`, value), value).to.equal(`There is no key chain "${of('NAME')}".`);
@@ -218,7 +218,7 @@ describe('placeholders in configuration files', () => {
       }
     });
 
-    it('are hidden outside of quotes when nobody can take them for a word', () => {
+    it('are hidden outside of quotes unless the value could be an ordinary word', () => {
       for (const value of ['the-long-secret', 'password-of-9', 'correcthorse', '20251224', 'line one\nline two']) {
         for (const [before, after] of [
           ['host ', ' is no host'],
@@ -235,7 +235,7 @@ describe('placeholders in configuration files', () => {
     });
   });
 
-  it('tell texts that they are in by how these were written', () => {
+  it('map replaced texts to their original form', () => {
     const { texts } = fillPlaceholders([`${of('A')}-x`, 'plain', of('C:default')], { A: 'key' }, []);
     expect([...texts]).to.deep.equal([
       ['key-x', `${of('A')}-x`],
@@ -245,24 +245,24 @@ describe('placeholders in configuration files', () => {
 });
 
 describe('A file in the folder of a tenant', () => {
-  it('is known by its place', () => {
-    expect(placeOf('keys/signing.json')).to.deep.equal({
+  it('is identified by its path', () => {
+    expect(locationOf('keys/signing.json')).to.deep.equal({
       kind: 'key-chain',
       name: 'signing',
       format: 'json',
     });
-    expect(placeOf('keys/signing.yaml')).to.deep.equal({
+    expect(locationOf('keys/signing.yaml')).to.deep.equal({
       kind: 'key-chain',
       name: 'signing',
       format: 'yaml',
     });
-    expect(placeOf('keys/signing.yml')?.format).to.equal('yaml');
+    expect(locationOf('keys/signing.yml')?.format).to.equal('yaml');
     for (const path of ['keys/a/b.json', 'key/signing.json', 'keys/signing.txt', 'keys/signing', 'signing.json', 'other.json', '']) {
-      expect(placeOf(path), path).to.equal(undefined);
+      expect(locationOf(path), path).to.equal(undefined);
     }
   });
 
-  it('stands in a folder that can have some', () => {
+  it('may only be in a folder for its kind', () => {
     for (const path of ['keys', 'issuance', '']) expect(isFolder(path), path).to.equal(true);
     for (const path of ['key', 'keys/a', 'other', 'issu']) expect(isFolder(path), path).to.equal(false);
     const nested = STAGES.flat().map(shortName);
@@ -270,10 +270,10 @@ describe('A file in the folder of a tenant', () => {
   });
 
   it('has a variable of its own for each secret', () => {
-    const names = new SecretNames('acme-2');
+    const names = new SecretVariableNames('acme-2');
     expect([names.next('pid', 'webhook key'), names.next('pid', 'webhook key'), names.next('pid', 'webhook-key')]).to.deep.equal([
       ...['ACME_2_PID_WEBHOOK_KEY', 'ACME_2_PID_WEBHOOK_KEY_2', 'ACME_2_PID_WEBHOOK_KEY_3'],
     ]);
-    expect(new SecretNames('2nd').next('a', 'b')).to.equal('_2ND_A_B');
+    expect(new SecretVariableNames('2nd').next('a', 'b')).to.equal('_2ND_A_B');
   });
 });

@@ -45,7 +45,7 @@ describe('The table of requirements', () => {
     });
   }
 
-  it('would notice a test that is gone, and a sentence without one', () => {
+  it('detects a missing test, and a sentence without one', () => {
     const row = { section: '1', word: 'MUST', text: 'x', ours: 'y' };
     const here = 'unit/docs/conformance.test.ts: would notice a test that is gone';
     expect(faultsOf({ ...row, tests: [here] })).to.deep.equal([]);
@@ -56,7 +56,7 @@ describe('The table of requirements', () => {
     expect(faultsOf({ ...row, open: 'for a reason' })).to.deep.equal([]);
   });
 
-  it('would notice a title that stands for many cases', () => {
+  it('rejects a title with a placeholder, which stands for many cases', () => {
     const file = 'unit/docs/conformance.test.ts: ';
     const row = (title: string) => ({
       section: '1',

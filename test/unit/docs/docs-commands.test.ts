@@ -161,7 +161,7 @@ describe('commands of the guides for operators', () => {
     });
   }
 
-  it('are looked at closely: what nobody has is found', () => {
+  it('are validated: unknown names are found', () => {
     for (const [text, unknown] of [
       ['helm upgrade v deploy/helm/vidimus --set metrics.enabeld=true', 'metrics.enabeld'],
       ['helm install v deploy/helm/vidimus --set settings.PUBLIC_URI=x', 'settings.PUBLIC_URI'],
@@ -175,7 +175,7 @@ describe('commands of the guides for operators', () => {
       expect(unknownIn(text), text).to.deep.equal([unknown]);
   });
 
-  it('run programs by the Node that npm brought, whatever else is called node', () => {
+  it('run programs with the Node of npm, whatever else is called node', () => {
     const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: ROOT });
     const bare = pages.flatMap((page) => read(page).match(/^node .*$/gm) ?? []);
     expect(bare).to.deep.equal([]);

@@ -47,7 +47,7 @@ describe('the pages', () => {
         .replaceAll(' ', '-'),
     );
 
-  it('stand in the table of contents, all of them', () => {
+  it('are all in the table of contents', () => {
     const contents = pageOf('docs/README.md');
     const names = pages.flatMap((page) => /^docs\/([\w-]+\.md)$/.exec(page)?.[1] ?? []);
     expect(names).to.have.length.greaterThan(30);
@@ -85,7 +85,7 @@ const PATH = /`((?:domain|application|adapters|bootstrap|config|tools|test|docs)
 
 describe('The pages on the architecture', () => {
   for (const page of ARCHITECTURE_PAGES) {
-    it(`${page} names files and folders that are there`, () => {
+    it(`${page} names existing files and folders`, () => {
       const text = pageOf(page);
       const missing = Array.from(text.matchAll(PATH), ([, path = '']) => path).filter((path) => !existsSync(new URL(path, ROOT)));
       expect(missing).to.deep.equal([]);
@@ -115,7 +115,7 @@ describe('docs/dependencies.md', () => {
 });
 
 describe('The page on the tests', () => {
-  it('lists every code that stands in the name of a test', () => {
+  it('lists every code of a negative case in a comment above a test', () => {
     const page = pageOf('test/README.md');
     expect(withCodes(page, ROOT), 'npm run docs:test-codes').to.equal(page);
   });
@@ -167,7 +167,7 @@ describe('the page about troubles', () => {
     expect(codesIn(part(text, 'A webhook failed'))).to.have.members([...WEBHOOK_FAULTS]);
   });
 
-  it('leads to the reasons of a refused presentation, of which none is missing', () => {
+  it('links to the reasons of a rejected presentation, all of them', () => {
     expect(text).to.include('(verifying.md#why-a-presentation-is-refused)');
     const reasons = codesIn(part(pageOf('docs/verifying.md'), 'Why a presentation is refused'));
     expect(reasons).to.have.members([...REFUSAL_REASONS]);
@@ -204,7 +204,7 @@ describe('the page about troubles', () => {
     for (const [, name = ''] of before.matchAll(/`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g)) expect(isSetting(name), name).to.equal(true);
   });
 
-  it('says of each where it appears, what causes it and what to do', () => {
+  it('has place, cause and remedy of each error', () => {
     for (const line of text.split('\n').filter((row) => row.startsWith('| `'))) {
       const cells = line.split('|').slice(1, -1);
       expect(cells, line).to.have.length(4);

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { useFakeTimers } from 'sinon';
 import { checkClock } from '../../../bootstrap/doctor/database-check.ts';
 import { checkDefaults } from '../../../bootstrap/doctor/defaults-check.ts';
-import { daysUntil, type Finding, made, ok } from '../../../bootstrap/doctor/finding.ts';
+import { daysUntil, type Finding, ok, runCheck } from '../../../bootstrap/doctor/finding.ts';
 import { checkMachine, type Machine } from '../../../bootstrap/doctor/machine-check.ts';
 import { checkSettings } from '../../../bootstrap/doctor/settings-check.ts';
-import { endingOf } from '../../../bootstrap/doctor/stored-check.ts';
+import { endingFindings } from '../../../bootstrap/doctor/stored-check.ts';
 import { readSettings } from '../../../config/settings.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 
@@ -26,11 +26,11 @@ const summary = (findings: readonly Finding[]) => findings.map(({ outcome, messa
 describe('the doctor, about defaults', () => {
   const judge = (changes: Record<string, string>) => checkDefaults(readSettings({ ...VALID, ...changes }));
 
-  it('has nothing to say of a service that is set up for production', () => {
+  it('reports nothing about a production setup', () => {
     expect(judge({}).map(({ outcome }) => outcome)).to.deep.equal(['ok']);
   });
 
-  it('has nothing to say of one on a desk', () => {
+  it('reports nothing about a development setup', () => {
     const { PUBLIC_URL: _address, NODE_ENV: _mode, DATABASE_URL: _database, ...rest } = VALID;
     expect(checkDefaults(readSettings(rest)).map(({ outcome }) => outcome)).to.deep.equal(['ok']);
   });
@@ -58,7 +58,7 @@ describe('the doctor, about defaults', () => {
 });
 
 describe('the doctor, about settings', () => {
-  it('says that an environment without any is not that of a service', () => {
+  it('warns about an environment without settings', () => {
     const found = (environment: Record<string, string>) =>
       checkSettings({ PATH: '/bin', ...environment }).findings.filter(({ message }) => message.includes('none is in this environment'));
     expect(found({}).map(({ outcome }) => outcome)).to.deep.equal(['warning']);
@@ -120,14 +120,14 @@ describe('the doctor, about the machine', () => {
     ['disk', 'warning', { volatileFileSystem: () => 'overlay' }, { DATABASE_URL: VALID.DATABASE_URL }],
     ['disk', 'ok', { volatileFileSystem: () => 'overlay' }, { NODE_ENV: 'development' }],
   ] as const) {
-    it(`says ${outcome} of ${check} with ${JSON.stringify({ ...machine, ...changes })}`, () => {
+    it(`reports ${outcome} of ${check} with ${JSON.stringify({ ...machine, ...changes })}`, () => {
       expect(of(check, judge(machine, changes))).to.equal(outcome);
     });
   }
 });
 
 describe('the doctor, about time', () => {
-  it('allows clocks to be a minute apart, and says which way they are', () => {
+  it('allows a difference of one minute between clocks, and reports the direction', () => {
     expect(checkClock(0, 60_000).outcome).to.equal('ok');
     expect(checkClock(0, 61_000).outcome).to.equal('fault');
     expect(checkClock(0, 61_000).message).to.include('61 seconds ahead of');
@@ -159,32 +159,32 @@ describe('the doctor, about time', () => {
     ['that an authority ends', chain(300, 10), ['warning']],
     ['nothing of one that signs nothing', chain(-1, undefined, { usages: [] }), []],
   ] as const) {
-    it(`says ${what}`, () => {
-      const findings = endingOf(given, NOW);
+    it(`reports ${what}`, () => {
+      const findings = endingFindings(given, NOW);
       expect(findings.map(({ outcome }) => outcome)).to.deep.equal(expected);
       for (const { message } of findings) expect(message).to.include('"signing" of acme');
     });
   }
 
-  it('lets nobody else write to the terminal: what answers elsewhere is quoted in findings', async () => {
-    const [broken] = await made('x', () => Promise.reject(new Error('\u001b[2J\u001b]0;ok\u0007 all\nFAULT\u202e')));
+  it('escapes control characters in text from other systems', async () => {
+    const [broken] = await runCheck('x', () => Promise.reject(new Error('\u001b[2J\u001b]0;ok\u0007 all\nFAULT\u202e')));
     expect(broken?.message).to.equal('could not be looked at: ?[2J?]0;ok? all?FAULT?');
   });
 
-  it('makes a fault of a check that breaks, and goes on', async () => {
-    const [finding] = await made('broker', () => Promise.reject(new Error('no way')));
+  it('reports a check that throws as a fault, and continues', async () => {
+    const [finding] = await runCheck('broker', () => Promise.reject(new Error('no way')));
     expect(finding).to.include({ check: 'broker', outcome: 'fault' });
     expect(finding?.message).to.include('no way');
   });
 
-  it('takes a check that asks another process for broken after 20 seconds, and waits for one that only reads files', async () => {
+  it('aborts a check of another process after 20 seconds, and waits for one that only reads files', async () => {
     const timers = useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
       const afterAMinute = async () => {
         await new Promise((resolve) => setTimeout(resolve, 60_000));
         return [ok('x', 'done')];
       };
-      const [asked, read] = [made('broker', afterAMinute), made('configuration', afterAMinute, null)];
+      const [asked, read] = [runCheck('broker', afterAMinute), runCheck('configuration', afterAMinute, null)];
       await timers.tickAsync(60_000);
       expect((await asked)[0]?.message).to.include('no answer in time');
       expect((await read)[0]?.message).to.equal('done');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Request, RequestHandler, Response } from 'express';
 import { Container } from 'inversify';
 import sinon from 'sinon';
-import { type Answering, dispatcher } from '../../../adapters/http/server/dispatch.ts';
+import { dispatcher, type Endpoint } from '../../../adapters/http/server/dispatch.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
 import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
 import { Clock } from '../../../application/ports/clock.ts';
@@ -13,9 +13,9 @@ import { Log } from '../../../application/ports/log.ts';
 import { Random } from '../../../application/ports/random.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { Store } from '../../../application/ports/store.ts';
-import { type Task, WorkQueue } from '../../../application/ports/work-queue.ts';
+import { type BackgroundTask, WorkQueue } from '../../../application/ports/work-queue.ts';
 import { RenewTrustLists } from '../../../application/trust-lists/renew-trust-lists.ts';
-import { EndOverdueAnswers } from '../../../application/verification/end-overdue-answers.ts';
+import { EndOverdueResponses } from '../../../application/verification/end-overdue-responses.ts';
 import { startJobs } from '../../../bootstrap/jobs/jobs.ts';
 import { readSettings } from '../../../config/settings.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
@@ -29,7 +29,7 @@ describe('Addresses', () => {
   /** What the routes, each known by its place, say to a request. */
   function ask(routes: readonly (readonly [string, string, ...RequestHandler[]])[], method: string, path: string) {
     return new Promise<Said>((resolve) => {
-      const all = routes.map(([wanted, pattern, ...before], place): Answering => {
+      const all = routes.map(([wanted, pattern, ...before], place): Endpoint => {
         const answer: RequestHandler = ({ params }) => resolve({ answer: `${place} ${pattern}`, params: { ...params } });
         return { method: wanted, path: pattern, handlers: [...before, answer] };
       });
@@ -61,7 +61,7 @@ describe('Addresses', () => {
     expect(await ask(routes, 'GET', '/')).to.deep.include({ answer: '4 /' });
   });
 
-  it('of no route are nobody’s', async () => {
+  it('without a route are ignored', async () => {
     const routes = [
       ['get', '/session/:id'],
       ['get', '/Session'],
@@ -71,7 +71,7 @@ describe('Addresses', () => {
     expect(await ask(routes, 'POST', '/session/1')).to.deep.equal({ error: undefined });
   });
 
-  it('that several routes fit go to the first, and on to the next when it says so', async () => {
+  it('with several matching routes use the first, and the next one if it passes', async () => {
     const pass: RequestHandler = (_request, _response, next) => next('route');
     const both = [
       ['get', '/:tenant/:name'],
@@ -86,7 +86,7 @@ describe('Addresses', () => {
     expect(await ask(passing, 'GET', '/acme/1')).to.deep.equal({ error: undefined });
   });
 
-  it('are asked for with HEAD as with GET', async () => {
+  it('answer HEAD like GET', async () => {
     expect(await ask([['get', '/list']], 'HEAD', '/list')).to.deep.include({ answer: '0 /list' });
     expect(await ask([['post', '/list']], 'HEAD', '/list')).to.deep.equal({ error: undefined });
   });
@@ -108,7 +108,7 @@ describe('Addresses', () => {
       expect(await ask([['get', '/a', ...handlers]], 'GET', '/a')).to.deep.equal({ error: fault });
   });
 
-  it('have parameters that are whole segments', () => {
+  it('have parameters for complete segments', () => {
     const handlers: readonly RequestHandler[] = [];
     expect(() => dispatcher([{ method: 'get', path: '/list-:id', handlers }])).to.throw('whole segment');
   });
@@ -119,7 +119,7 @@ const tenantId = 'acme' as TenantId;
 
 /** As with a broker that is not there at present. */
 class Away extends EventPublisher {
-  override tellHeldList = async (): Promise<boolean> => true;
+  override publishHeldList = async (): Promise<boolean> => true;
   override readonly isReady = false;
   override publish(): Promise<number> {
     return Promise.reject(new Error('nobody is there'));
@@ -133,9 +133,9 @@ class Away extends EventPublisher {
 }
 
 class Queue extends WorkQueue {
-  work: ((task: Task) => Promise<void>) | undefined;
+  work: ((task: BackgroundTask) => Promise<void>) | undefined;
   override readonly offer = () => Promise.resolve(true);
-  override serve(work: (task: Task) => Promise<void>): () => Promise<void> {
+  override serve(work: (task: BackgroundTask) => Promise<void>): () => Promise<void> {
     this.work = work;
     return async () => {
       this.work = undefined;
@@ -175,7 +175,7 @@ describe('jobs of a process with a broker', () => {
     container.bind(Log).toConstantValue({ ...log, within } as unknown as Log);
     container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
     container.bind(RenewKeyChains).toConstantValue(keys as unknown as RenewKeyChains);
-    container.bind(EndOverdueAnswers).toConstantValue({ execute: async () => 0 } as unknown as EndOverdueAnswers);
+    container.bind(EndOverdueResponses).toConstantValue({ execute: async () => 0 } as unknown as EndOverdueResponses);
     nothingFollowed(container);
     container.bind(RenewTrustLists).toConstantValue(lists as unknown as RenewTrustLists);
     container.bind(ServiceSettings).toConstantValue({ sessionTtlSeconds: 60 } as ServiceSettings);
@@ -206,7 +206,7 @@ describe('jobs of a process with a broker', () => {
 
   it('warn of events that go before the broker had them', async () => {
     const own = await addTenant(store);
-    await store.maintenance.beginHandingOn();
+    await store.maintenance.startRelay();
     await openOffer(store, own, { session: { createdAt: START, expiresAt: START } });
     await timers.tickAsync(61_000);
     await stop();

@@ -7,7 +7,7 @@ import { CreateKeyChain } from '../../../application/keys/key-chains.ts';
 import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
 import { EventPublisher, type SessionNotice } from '../../../application/ports/event-publisher.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
-import type { Task } from '../../../application/ports/work-queue.ts';
+import type { BackgroundTask } from '../../../application/ports/work-queue.ts';
 import { FetchedLists, keyOf } from '../../../application/trust-lists/fetched-lists.ts';
 import { RenewTrustLists } from '../../../application/trust-lists/renew-trust-lists.ts';
 import { TrustListPublisher } from '../../../application/trust-lists/trust-list-publisher.ts';
@@ -22,7 +22,7 @@ import { ACME, aWorld, type World } from '../administrators.ts';
 import { SetClock } from '../verification/kit.ts';
 
 class Subscriber extends EventPublisher {
-  override tellHeldList = async (): Promise<boolean> => true;
+  override publishHeldList = async (): Promise<boolean> => true;
   isReady = true;
   readonly received: string[] = [];
   /** What becomes of the next messages; as many as are asked for when it is undefined. */
@@ -57,7 +57,7 @@ class KeptLog extends Log {
 
 const random = new NodeRandom();
 
-describe('Handing on the event log', () => {
+describe('The relay of the event log', () => {
   let store: MemoryStore;
   let subscriber: Subscriber;
   let log: KeptLog;
@@ -82,19 +82,19 @@ describe('Handing on the event log', () => {
     try {
       return await relay.execute();
     } catch (error) {
-      relay.failed(error);
+      relay.logFailure(error);
       return 'failed';
     }
   };
 
-  it('sends what is new, once, and leaves it when there is nothing', async () => {
+  it('sends new events once, and does nothing without any', async () => {
     const session = await open();
     await fetch(session);
     expect([await relay.execute(), await relay.execute()]).to.deep.equal(['all', 'all']);
     expect(subscriber.received).to.deep.equal([`${session.id} 1`, `${session.id} 2`]);
   });
 
-  it('sends again what it does not know to have arrived, which the log says once', async () => {
+  it('repeats unconfirmed events, and logs the fault once', async () => {
     const session = await open();
     subscriber.takes = new Error('the connection ended');
     expect([await failed(), await failed()]).to.deep.equal(['failed', 'failed']);
@@ -107,12 +107,12 @@ describe('Handing on the event log', () => {
     ]);
   });
 
-  it('leaves it to another process while it has no broker, and when that one has the lease', async () => {
+  it('leaves it to another process without a broker, or if that one has the lease', async () => {
     await open();
     const other = another();
     expect(await relay.execute()).to.equal('all');
     expect(await other.execute()).to.equal('elsewhere');
-    await relay.leave();
+    await relay.release();
     expect(await other.execute()).to.equal('all');
     expect(await relay.execute()).to.equal('elsewhere');
     subscriber.isReady = false;
@@ -121,7 +121,7 @@ describe('Handing on the event log', () => {
     expect(await relay.execute(), 'one without a broker keeps nobody from it').to.equal('all');
   });
 
-  it('tells nothing of sessions whose tenant is being removed, and goes on behind them', async () => {
+  it('omits sessions of a tenant that is being removed, and continues after them', async () => {
     const [gone, kept] = [await open(), await open()];
     const eventLog = {
       ...store.maintenance,
@@ -136,7 +136,7 @@ describe('Handing on the event log', () => {
     expect(subscriber.received).to.deep.equal([`${kept.id} 1`]);
   });
 
-  it('sends what was refused again, with all that follows, and gives it up after some attempts', async () => {
+  it('repeats rejected events with all later ones, and skips them after some attempts', async () => {
     const sessions = [await open(), await open(), await open()];
     const sent = (from: number) => sessions.slice(from).map(({ id }) => `${id} 1`);
     subscriber.takes = 1;
@@ -155,7 +155,7 @@ describe('Handing on the event log', () => {
     expect(subscriber.received.at(-1)).to.equal(`${next.id} 1`);
   });
 
-  it('sends nothing of what happened before it began', async () => {
+  it('sends no events from before its start', async () => {
     store = new MemoryStore();
     tenantId = await addTenant(store);
     await open();
@@ -175,11 +175,11 @@ class SilentLog extends Log {
   override error(): void {}
 }
 
-describe('Work that any process may do', () => {
+describe('Work of any process', () => {
   let world: World;
-  let tasks: Task[];
+  let tasks: BackgroundTask[];
   let isTaken: boolean;
-  const offer = async (task: Task) => {
+  const offer = async (task: BackgroundTask) => {
     tasks.push(task);
     return isTaken;
   };
@@ -218,14 +218,14 @@ describe('Work that any process may do', () => {
       expect(await number('list'), 'nobody did it yet').to.equal(1);
     });
 
-    it('is done here when nobody takes it', async () => {
+    it('is done by this process if the broker does not accept it', async () => {
       world.clock.forward(21 * DAYS);
       isTaken = false;
       expect((await run()).renewed).to.equal(1);
       expect(await number('list')).to.equal(2);
     });
 
-    it('is done once, however often a task comes', async () => {
+    it('is done once, even if the task is repeated', async () => {
       world.clock.forward(21 * DAYS);
       await run();
       const [task] = tasks;
@@ -267,7 +267,7 @@ describe('Work that any process may do', () => {
         return { due, tenants: new Set(read.args.map(([tenantId]) => tenantId)) };
       };
 
-      it('are not read again while nothing is due and nothing changed', async () => {
+      it('are not read again while nothing is due or changed', async () => {
         expect((await tenantsRead()).tenants.size).to.equal(0);
         world.clock.forward(29 * DAYS);
         expect((await tenantsRead()).tenants.size, 'a day before').to.equal(0);
@@ -320,7 +320,7 @@ describe('Work that any process may do', () => {
       expect(tasks).to.deep.equal([{ type: 'key-chains', tenantId: ACME }]);
     });
 
-    it('is done here when nobody takes it, and once, however often a task comes', async () => {
+    it('is done by this process if the broker does not accept it, and once, even if the task is repeated', async () => {
       world.clock.forward(31 * DAYS);
       isTaken = false;
       expect((await run()).rotated).to.equal(1);

@@ -48,7 +48,7 @@ describe('CBOR', () => {
     );
   });
 
-  it('writes a map in one order, whatever order it was made in', () => {
+  it('writes a map in canonical order', () => {
     const entries = fc.uniqueArray(fc.tuple(key, fc.nat()), { maxLength: 12, selector: ([name]) => name });
     fc.assert(
       fc.property(entries, (all) => {
@@ -85,12 +85,12 @@ describe('CBOR', () => {
     }
   });
 
-  it('writes every number that is none alike, whatever bits it came with', () => {
+  it('encodes every NaN in the same way, whatever its bits', () => {
     for (const bits of ['f97e00', 'f9fe00', 'fa7fc00001', 'faffffffff', 'fbfff8000000000000', 'fbffffffffffffffff'])
       expect(encodeCbor(decodeCbor(Buffer.from(bits, 'hex'))).toString('hex'), bits).to.equal('f97e00');
   });
 
-  it('reads hostile bytes or refuses them, and nothing else', () => {
+  it('decodes or rejects any bytes, without other errors', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (input) => {
         let value: Cbor;
@@ -121,7 +121,7 @@ describe('CBOR', () => {
     );
   });
 
-  it('takes little time and memory for what promises much', () => {
+  it('uses little time and memory for large declared lengths', () => {
     const mebibyte = 1024 * 1024;
     const inputs = ['9b', 'bb', '5b', '7b'].map((head) => Buffer.from(`${head}00000fffffffffff`, 'hex'));
     for (const fill of [0x80, 0x81, 0x9f, 0xa0, 0xbf, 0xc1, 0x5f, 0x40, 0xf6]) {
@@ -165,7 +165,7 @@ describe('CBOR', () => {
     });
   }
 
-  it('reads every form of one thing', () => {
+  it('decodes every encoding of a value', () => {
     for (const [bytes, value] of [
       ['1800', 0],
       ['190001', 1],
@@ -224,13 +224,13 @@ describe('CBOR', () => {
     }
   });
 
-  it('nests as deep as anybody may', () => {
+  it('encodes at most 64 levels', () => {
     const deep = (levels: number): Cbor => (levels === 0 ? 1 : [deep(levels - 1)]);
     expect(encodeCbor(deep(64))).to.have.length(65);
     expect(() => encodeCbor(deep(65))).to.throw(RangeError);
   });
 
-  it('takes larger input where the caller says so', () => {
+  it('accepts larger input if the caller allows it', () => {
     const large = encodeCbor(Buffer.alloc(1536 * 1024));
     expect(reasonOf(() => decodeCbor(large))).to.equal('malformed');
     expect(reasonOf(() => decodeCbor(large, { bytes: 2 * 1024 * 1024 }))).to.equal(undefined);
@@ -269,7 +269,7 @@ describe('Showing CBOR as JSON', () => {
     });
   });
 
-  it('converts what JSON does not know by the advice of RFC 8949 section 6.1', () => {
+  it('converts values without a JSON equivalent as in RFC 8949 section 6.1', () => {
     const bytes = Buffer.from('fffe3e', 'hex');
     for (const [value, expected] of [
       [new Tagged(21, bytes), '__4-'],

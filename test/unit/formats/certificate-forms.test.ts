@@ -5,11 +5,11 @@ import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { extensionsOf, fieldsOf, keyIdentifierOf, parseCertificate, parseExtensionList } from '../../../domain/formats/der/certificate.ts';
 import { CertificatePem } from '../../../domain/formats/der/certificate-pem.ts';
 import { parseCrl } from '../../../domain/formats/der/crl.ts';
-import { attributesOf, isSameName, printName } from '../../../domain/formats/der/name.ts';
-import { subjectPlace } from '../../../domain/formats/der/place.ts';
+import { attributesOf, formatName, isSameName } from '../../../domain/formats/der/name.ts';
 import { parseKeyHash } from '../../../domain/formats/der/public-key.ts';
 import { DerError, parseElement, parseElements, parseOid, parseSequence } from '../../../domain/formats/der/reader.ts';
 import { revocationSourcesOf } from '../../../domain/formats/der/revocation-sources.ts';
+import { subjectLocation } from '../../../domain/formats/der/subject-location.ts';
 import {
   certifyRsa,
   der,
@@ -40,7 +40,7 @@ async function readWith(...extensions: Extension[]) {
   return { whole: Buffer.from(made.rawData), read: parseCertificate(Buffer.from(made.rawData)) };
 }
 
-describe('What a certificate says of itself', () => {
+describe('The extensions of a certificate', () => {
   const constraints = async (value: string) => (await readWith(new Extension('2.5.29.19', true, hex(value)))).read?.basicConstraints;
 
   it('is whether it may certify others, and how far', async () => {
@@ -76,7 +76,7 @@ describe('What a certificate says of itself', () => {
     });
   }
 
-  it('is said once', async () => {
+  it('must be unique', async () => {
     const twice = new Extension('1.2.3', false, hex('0500'));
     expect((await readWith(twice, twice)).read).to.equal(undefined);
     const list = (...extensions: Buffer[]) => parseElement(der(0xa3, der(0x30, ...extensions)));
@@ -86,7 +86,7 @@ describe('What a certificate says of itself', () => {
     expect(extensionsOf([]).size).to.equal(0);
   });
 
-  it('is said of the kind of key that signs credentials', async () => {
+  it('include the kind of key that signs credentials', async () => {
     const spki = ({ publicKey }: { readonly publicKey: KeyObject }) => publicKey.export({ format: 'der', type: 'spki' });
     const names = { subject: 'CN=A', issuer: 'CN=B' };
     const jwkOf = async (bytes: Buffer) => parseCertificate(bytesOf({ certificate: await pretend(names, bytes) }))?.publicJwk;
@@ -107,7 +107,7 @@ describe('What a certificate says of itself', () => {
 
   it('is signed under the algorithm that it names', async () => {
     const { whole } = await readWith();
-    const [signed, algorithm, signature] = parseSequence(whole).map((part) => part.whole) as [Buffer, Buffer, Buffer];
+    const [signed, algorithm, signature] = parseSequence(whole).map((part) => part.encoded) as [Buffer, Buffer, Buffer];
     const other = der(0x30, hex('06082a8648ce3d040303'));
     expect(parseCertificate(der(0x30, signed, algorithm, signature))).to.not.equal(undefined);
     for (const parts of [[signed, other, signature], [signed, algorithm], [signed], [], [der(0x30), algorithm, signature]]) {
@@ -115,12 +115,12 @@ describe('What a certificate says of itself', () => {
     }
   });
 
-  it('is found in the first version, too, which does not say so', async () => {
+  it('is also read from version 1, which is implicit', async () => {
     const [signed] = parseSequence((await readWith()).whole);
-    const all = parseElements(signed?.content ?? Buffer.alloc(0)).map(({ whole }) => whole);
+    const all = parseElements(signed?.content ?? Buffer.alloc(0)).map(({ encoded: whole }) => whole);
     const first = fieldsOf(parseElement(der(0x30, ...all.slice(1))));
-    expect(first.map(({ whole }) => whole)).to.deep.equal(all.slice(2));
-    expect(fieldsOf(parseElement(der(0x30, ...all))).map(({ whole }) => whole)).to.deep.equal(all.slice(2));
+    expect(first.map(({ encoded: whole }) => whole)).to.deep.equal(all.slice(2));
+    expect(fieldsOf(parseElement(der(0x30, ...all))).map(({ encoded: whole }) => whole)).to.deep.equal(all.slice(2));
   });
 });
 
@@ -165,18 +165,18 @@ describe('The name in a certificate', () => {
   const pair = (oid: string, tag: number, value: Buffer | string) => der(0x30, der(0x06, hex(oid)), der(tag, Buffer.from(value as string)));
   const name = (...relatives: Buffer[][]) => der(0x30, ...relatives.map((pairs) => der(0x31, ...pairs)));
 
-  it('is printed last part first, with what has no text as it stands', () => {
+  it('is printed with the last part first, and values without text in hexadecimal', () => {
     const whole = name([pair('550406', 0x13, 'DE')], [pair('55040a', 0x0c, 'Örg'), pair('550403', 0x0c, 'A')]);
-    expect(printName(whole)).to.equal('O=Örg+CN=A,C=DE');
-    expect(printName(name([pair('550403', 0x1e, hex('0041'))]))).to.equal('CN=#1e020041');
-    expect(printName(name([pair('2a03', 0x0c, 'x')]))).to.equal('1.2.3=#0c0178');
-    expect(printName(name([pair('550403', 0x0c, hex('ff'))])), 'no UTF-8').to.equal('CN=#0c01ff');
-    expect(printName(name([pair('550403', 0x0c, ' #a,b=c\0 ')]))).to.equal('CN=\\ #a\\,b=c\\00\\ ');
+    expect(formatName(whole)).to.equal('O=Örg+CN=A,C=DE');
+    expect(formatName(name([pair('550403', 0x1e, hex('0041'))]))).to.equal('CN=#1e020041');
+    expect(formatName(name([pair('2a03', 0x0c, 'x')]))).to.equal('1.2.3=#0c0178');
+    expect(formatName(name([pair('550403', 0x0c, hex('ff'))])), 'no UTF-8').to.equal('CN=#0c01ff');
+    expect(formatName(name([pair('550403', 0x0c, ' #a,b=c\0 ')]))).to.equal('CN=\\ #a\\,b=c\\00\\ ');
   });
 
-  it('has nothing where a part of it has no type, or no value', () => {
+  it('is undefined if a part has no type or value', () => {
     for (const part of [der(0x30), der(0x30, hex('0603550403'))]) {
-      expect(printName(name([part]))).to.equal('');
+      expect(formatName(name([part]))).to.equal('');
       expect(attributesOf(name([part]), '2.5.4.3')).to.deep.equal([]);
     }
   });
@@ -189,7 +189,7 @@ describe('The name in a certificate', () => {
   it('has no place in what is no certificate', () => {
     const signed = der(0x30, hex('020101'), der(0x30));
     for (const bytes of [der(0x30), der(0x30, signed), hex('00')]) {
-      expect(() => subjectPlace(bytes.toString('base64'))).to.throw(DerError);
+      expect(() => subjectLocation(bytes.toString('base64'))).to.throw(DerError);
     }
   });
 });
@@ -209,7 +209,7 @@ describe('DER', () => {
     it(`is not ${what}`, () => expect(() => parseElement(hex(bytes))).to.throw(DerError));
   }
 
-  it('is one element, of the tag that was asked for', () => {
+  it('is one element, with the expected tag', () => {
     expect(parseElement(hex('020105'), 0x02).content).to.deep.equal(hex('05'));
     expect(() => parseElement(hex('020105'), 0x30)).to.throw(DerError, 'unexpected tag');
     expect(() => parseElement(hex('02010500'))).to.throw(DerError, 'trailing bytes');
@@ -235,7 +235,7 @@ describe('DER', () => {
   });
 });
 
-describe('Where a certificate has its revocation published', () => {
+describe('The revocation sources of a certificate', () => {
   const sources = async (...extensions: Extension[]) => revocationSourcesOf((await readWith(...extensions)).whole.toString('base64'));
   const uri = (text: string) => der(0x86, Buffer.from(text));
   const point = (...names: Buffer[]) => der(0x30, der(0xa0, der(0xa0, ...names)));
@@ -244,18 +244,18 @@ describe('Where a certificate has its revocation published', () => {
   const OCSP = '06082b06010505073001';
   const responders = (...all: Buffer[]) => new Extension('1.3.6.1.5.5.7.1.1', false, der(0x30, ...all));
 
-  it('is nowhere unless it says so', async () => {
+  it('is empty without extensions', async () => {
     expect(await sources()).to.deep.include({
       points: [],
       responders: [],
-      isNamed: false,
+      hasSources: false,
       isNeverRevoked: false,
     });
     expect((await sources()).lifetime).to.equal(365 * 86_400_000);
   });
 
   it('is a list at an address that can be called', async () => {
-    const { points: found, isNamed } = await sources(
+    const { points: found, hasSources } = await sources(
       points(
         point(uri('ldap://a.example/cn=x'), uri('http://a.example/1'), uri('https://a.example/2')),
         point(uri('ldap://a.example/cn=y')),
@@ -268,7 +268,7 @@ describe('Where a certificate has its revocation published', () => {
       ),
     );
     expect(found).to.deep.equal([['http://a.example/1', 'https://a.example/2']]);
-    expect(isNamed).to.equal(true);
+    expect(hasSources).to.equal(true);
   });
 
   it('is a responder at an address that can be called', async () => {
@@ -282,12 +282,12 @@ describe('Where a certificate has its revocation published', () => {
         der(0x30),
       ),
     );
-    expect(read).to.deep.include({ responders: ['http://ocsp.example/'], isNamed: true });
+    expect(read).to.deep.include({ responders: ['http://ocsp.example/'], hasSources: true });
     const none = await sources(responders(responder('06082b06010505073002', uri('http://ca.example/'))));
-    expect(none).to.deep.include({ responders: [], isNamed: false });
+    expect(none).to.deep.include({ responders: [], hasSources: false });
   });
 
-  it('is in what is no certificate nowhere', () => {
+  it('is undefined for an invalid certificate', () => {
     const noNumber = der(0x30, der(0xa0, hex('020102')), der(0x30));
     const times = (count: number) => der(0x30, ...Array<Buffer>(count).fill(time(new Date('2026-01-01'))));
     const during = (validity: Buffer) => der(0x30, der(0x30, hex('020101'), der(0x30), der(0x30), validity));
@@ -297,9 +297,9 @@ describe('Where a certificate has its revocation published', () => {
     expect(revocationSourcesOf(during(times(2)).toString('base64')).lifetime).to.equal(0);
   });
 
-  it('is asked for by the serial number, which has a limit', async () => {
+  it('is requested with the serial number, which has a limited length', async () => {
     const [signed] = parseSequence((await readWith()).whole);
-    const [version, , ...rest] = parseElements(signed?.content ?? Buffer.alloc(0)).map(({ whole }) => whole);
+    const [version, , ...rest] = parseElements(signed?.content ?? Buffer.alloc(0)).map(({ encoded: whole }) => whole);
     const read = (serial: Buffer, before = version) =>
       revocationSourcesOf(der(0x30, der(0x30, ...(before ? [before] : []), serial, ...rest)).toString('base64')).serial;
     expect(read(hex('020107'))).to.deep.equal(hex('07'));
@@ -403,7 +403,7 @@ describe('Authorities that sign with RSASSA-PSS', () => {
     });
   }
 
-  it('may have a key that is for RSASSA-PSS alone, which signs nothing else', async () => {
+  it('may have a key for RSASSA-PSS only', async () => {
     const rsa = pssPair();
     const authority = await certifyRsa({ name: 'PSS', ca: true }, { rsa, signing: pss });
     const signer = await certifyRsa({ name: 'Signer', by: authority }, { signing: () => pss(rsa.privateKey) });

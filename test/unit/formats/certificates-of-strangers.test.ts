@@ -8,7 +8,7 @@ import { type Certified, certify, pretend, type RsaNumbers, rsaKey } from '../..
 const NOW = new Date('2027-01-15T08:00:00Z');
 const PURPOSE = { purpose: 'SD-JWT VC' } as const;
 
-describe('The certificates of strangers', () => {
+describe('Untrusted certificates', () => {
   let root: Certified;
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
@@ -47,7 +47,7 @@ describe('The certificates of strangers', () => {
       });
     }
 
-    it('are judged before anything else reads them', async () => {
+    it('are checked before any other code reads them', async () => {
       const exponent = Buffer.alloc(256, 0x7f);
       const text = await pretend({ subject: 'CN=RSA', issuer: 'CN=RSA' }, rsaKey({ exponent }));
       const asked = sinon.spy(X509Certificate.prototype, 'publicKey', ['get']);
@@ -68,7 +68,7 @@ describe('The certificates of strangers', () => {
       ];
     });
 
-    it('have no signature verified while nobody known is in sight', () => {
+    it('are not verified while the chain leads to no known certificate', () => {
       const verified = sinon.spy(X509Certificate.prototype, 'verify');
       const certificates = new NodeCertificates();
       const anchors = [root];
@@ -79,7 +79,7 @@ describe('The certificates of strangers', () => {
       expect(verified.callCount).to.equal(0);
     });
 
-    it('are asked from the anchor down, so that none of their keys computes anything', async () => {
+    it('are verified from the anchor down, so that their keys are never used', async () => {
       const pretending = [...chain.slice(0, 3), await pretend({ subject: 'CN=C', issuer: 'CN=Root' }, rsaKey())];
       const verified = sinon.spy(X509Certificate.prototype, 'verify');
       const verdict = new NodeCertificates().verifyChain(pretending, [root], NOW, PURPOSE);
@@ -87,7 +87,7 @@ describe('The certificates of strangers', () => {
       expect(verified.args.map(([key]) => key.asymmetricKeyType)).to.deep.equal(['ec']);
     });
 
-    it('try a bounded number of anchors that are called alike', async () => {
+    it('are verified with a limited number of anchors of the same name', async () => {
       const alike = await Promise.all(Array.from({ length: 50 }, () => certify({ name: 'Alike', ca: true })));
       const leaf = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Alike' }, Buffer.from(spkiOf(root)), false);
       const verified = sinon.spy(X509Certificate.prototype, 'verify');
@@ -95,7 +95,7 @@ describe('The certificates of strangers', () => {
       expect(verified.callCount).to.be.greaterThan(1).and.at.most(32);
     });
 
-    it('are refused again for ten seconds without a look at them, and looked at after that', async () => {
+    it('are rejected from the cache for ten seconds, and verified again after that', async () => {
       const near = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
       const verified = sinon.spy(X509Certificate.prototype, 'verify');
       const certificates = new NodeCertificates();
@@ -113,7 +113,7 @@ describe('The certificates of strangers', () => {
       expect(verified.callCount, 'for another purpose').to.equal(3);
     });
 
-    it('are forgotten when there are too many, and those who are known are not', async () => {
+    it('are evicted when there are too many, unlike trusted ones', async () => {
       const near = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
       const { certificate: known } = await certify({ name: 'Known', by: root });
       const verified = sinon.spy(X509Certificate.prototype, 'verify');

@@ -105,7 +105,7 @@ describe('Validating a certificate path', () => {
     expect(judge([leaf, intermediate], [intermediate], NOW, true)).to.equal('x5c_contains_anchor');
   });
 
-  it('tells key, subject and anchor', () => {
+  it('returns key, subject and anchor', () => {
     const verdict = new NodeCertificates().verifyChain([base64(leaf), base64(intermediate)], [{ certificate: base64(root) }], NOW, {
       purpose: 'SD-JWT VC',
     });
@@ -136,7 +136,7 @@ describe('Validating a certificate path', () => {
     expect(judge([intermediate], [intermediate])).to.equal('untrusted_chain');
   });
 
-  it('takes a pinned end-entity certificate for itself alone', async () => {
+  it('accepts a pinned end-entity certificate only as itself', async () => {
     const alone = await make({ name: 'CN=Alone' });
     const below = await make({ name: 'CN=Below', by: leaf });
     expect(judge([alone], [alone])).to.equal('trusted');
@@ -179,14 +179,14 @@ describe('Validating a certificate path', () => {
     expect(judge([low, deeper, intermediate], [root])).to.equal('untrusted_chain');
   });
 
-  it('wants the basic constraints of an intermediate to be critical, and of an anchor only what they mean', async () => {
+  it('requires critical basic constraints of an intermediate, but not of an anchor', async () => {
     const lax = await make({ name: 'CN=Lax', by: root, ca: true, critical: false });
     const under = await make({ name: 'CN=Under', by: lax });
     expect(judge([under, lax], [root])).to.equal('untrusted_chain');
     expect(judge([under], [lax])).to.equal('trusted');
   });
 
-  it('wants rights where they are used', async () => {
+  it('requires key usages for each use', async () => {
     const mute = await make({ name: 'CN=Mute', by: root, ca: true, usage: KeyUsageFlags.cRLSign });
     const under = await make({ name: 'CN=Under', by: mute });
     expect(judge([under, mute], [root])).to.equal('untrusted_chain');
@@ -215,7 +215,7 @@ describe('Validating a certificate path', () => {
     expect(judge([inside, narrow], [root])).to.equal('certificate_profile');
   });
 
-  it('looks at every validity on every call, remembered or not', async () => {
+  it('checks every validity period on every call, cached or not', async () => {
     const short = await make({ name: 'CN=Short', by: root, ca: true, until: '2027-06-01T00:00:00Z' });
     const under = await make({ name: 'CN=Under', by: short, from: '2027-01-01T00:00:00Z' });
     const certificates = new NodeCertificates();
@@ -240,7 +240,7 @@ describe('Validating a certificate path', () => {
     expect(judge([padded, intermediate], [root])).to.equal('issuer_key_unresolved');
   });
 
-  it('looks at the anchors of one name only, however many there are', async () => {
+  it('uses only anchors of the right name, however many there are', async () => {
     const others = await Promise.all(Array.from({ length: 20 }, (_, at) => make({ name: `CN=O${at}`, ca: true })));
     const anchors = [root, ...others].map((issued) => ({ certificate: base64(issued) }));
     const rogue = await make({ name: 'CN=Rogue', ca: true });
@@ -296,7 +296,7 @@ const RIGHT: Readonly<Record<CertificatePurpose, readonly string[]>> = {
 };
 const KNOWN = [WEB_SERVER, READER, '1.3.6.1.5.5.7.3.4', ...new Set(Object.values(RIGHT).flat())];
 
-describe('What a certificate is for', () => {
+describe('The purpose of a certificate', () => {
   let root: Certified;
   const shared = new NodeCertificates();
   const judge = (purpose: CertificatePurpose, chain: readonly Certified[], anchors = [root]): string => {
@@ -319,7 +319,7 @@ describe('What a certificate is for', () => {
         expect(judge(purpose, [await leafFor([WEB_SERVER, ANY])])).to.equal('trusted');
       });
 
-      it('is told by an extended key usage, critical or not', async () => {
+      it('is determined by an extended key usage, critical or not', async () => {
         for (const usage of KNOWN) {
           const expected = right.includes(usage) ? 'trusted' : 'certificate_profile';
           for (const critical of [false, true]) {
@@ -345,7 +345,7 @@ describe('What a certificate is for', () => {
         }
       });
 
-      it('is asked of a certificate that is trusted by itself, too', async () => {
+      it('is also checked for a directly trusted certificate', async () => {
         const own = await certify({ name: 'Own' });
         const web = await certify({ name: 'Web', purposes: [WEB_SERVER] });
         expect(judge(purpose, [own], [own])).to.equal('trusted');
@@ -445,7 +445,7 @@ describe('The times of a certificate', () => {
     expect(judge([leaf], [leaf])).to.equal('trusted');
   });
 
-  it('are read in the same way for those who sign mdocs', async () => {
+  it('are validated in the same way for signers of mdocs', async () => {
     const leaf = await certify({ name: 'Leaf', validity: { notAfter: '270230000000Z' } });
     expect(() => parseDocumentSigner(leaf.certificate)).to.throw('not a certificate');
   });

@@ -25,7 +25,7 @@ describe('A certificate revocation list', () => {
     authority = await certify({ name: 'Authority', ca: true });
   });
 
-  it('of another maker is read', async () => {
+  it('of another issuer software is parsed', async () => {
     const ecdsa = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
     const { privateKey } = await webcrypto.subtle.generateKey(ecdsa, true, ['sign', 'verify']);
     const made = await X509CrlGenerator.create({
@@ -48,13 +48,13 @@ describe('A certificate revocation list', () => {
     expect(revokedBy(list).find(Buffer.from([2, 1]))).to.equal(undefined);
   });
 
-  it('says its number, and may name nobody', () => {
+  it('has a number, and may be empty', () => {
     const list = parseCrl(makeCrl({ by: authority, extensions: [crlNumber(7)] }));
     expect([list.number, revokedBy(list).count, list.scope]).to.deep.equal(['07', 0, undefined]);
     expect(revokedBy(list).find(namesOf(authority.certificate).serial)).to.equal(undefined);
   });
 
-  it('cut off or bent at any byte is refused or reads as a list, and throws nothing else', () => {
+  it('truncated or changed at any byte is rejected or parsed, without other errors', () => {
     const whole = makeCrl({ by: authority, revoked: [{ serial: SERIAL, reason: 1 }] });
     for (let at = 0; at < whole.length; at++) {
       expect(() => parseCrl(whole.subarray(0, at)), `${at} bytes`).to.throw(DerError);
@@ -70,7 +70,7 @@ describe('A certificate revocation list', () => {
     }
   });
 
-  it('finds a serial number where serial numbers stand and nowhere else', () => {
+  it('finds a serial number only in the position of serial numbers', () => {
     const hidden = der(0x30, der(0x30, der(0x06, Buffer.from([0x2a, 3])), der(0x04, der(0x02, SERIAL))));
     const list = new RevokedEntries(Buffer.concat([entryOf(Buffer.from([1]), hidden), entryOf(Buffer.from([2]))]));
     expect(list.count).to.equal(2);
@@ -80,7 +80,7 @@ describe('A certificate revocation list', () => {
     expect(last.find(SERIAL)).to.include({ reason: 'unspecified' });
   });
 
-  it('revokes whom it names, also where the time cannot be read', () => {
+  it('revokes the named certificates, even if the time is invalid', () => {
     const entry = der(0x30, der(0x02, SERIAL), der(0x17, Buffer.from('no time')));
     expect(new RevokedEntries(entry).find(SERIAL)).to.deep.equal({ reason: 'unspecified' });
   });
@@ -94,7 +94,7 @@ describe('A certificate revocation list', () => {
     }
   });
 
-  it('of fifty thousand holds the thread for a moment only, and a look into it for less', () => {
+  it('of fifty thousand entries is parsed in a short time, and searched in less', () => {
     const bytes = Buffer.concat(Array.from({ length: 50_000 }, (_, index) => entryOf(serialOf(index))));
     let list = new RevokedEntries(Buffer.alloc(0));
     const reading = processorTime(() => {
@@ -142,7 +142,7 @@ const list = (...fields: readonly Buffer[]) => parseCrl(der(0x30, der(0x30, ...f
 const extended = (...extensions: readonly Buffer[]) => list(...FIELDS, der(0xa0, der(0x30, ...extensions)));
 
 describe('The form of a certificate revocation list', () => {
-  it('has everything that it needs, and may have no more', () => {
+  it('has all required fields, and no others', () => {
     expect(list(...FIELDS)).to.deep.equal({
       toBeSigned: der(0x30, ...FIELDS),
       algorithm: { oid: '1.2.840.10045.4.3.2' },
@@ -199,7 +199,7 @@ describe('The form of a certificate revocation list', () => {
     it(`is refused when it ${what}`, () => expect(read).to.throw(DerError, message));
   }
 
-  it('says which certificates it is about', () => {
+  it('has the scope of its certificates', () => {
     const scopes = (...fields: Buffer[]) => extended(scope(...fields)).scope;
     expect(scopes(FLAG.users)).to.deep.equal({ only: 'users' });
     expect(scopes(FLAG.authorities)).to.deep.equal({ only: 'authorities' });
@@ -231,7 +231,7 @@ describe('The form of the entries of a revocation list', () => {
   const found = (...entries: Buffer[]) => new RevokedEntries(Buffer.concat(entries)).find(SERIAL);
   const since = new Date('2026-06-01T00:00:00Z');
 
-  it('has the reason where reasons stand', () => {
+  it('have the reason of the reason extension', () => {
     expect(found(entryOf(SERIAL, der(0x30, other(false), reason(4))))).to.deep.equal({
       since,
       reason: 'superseded',

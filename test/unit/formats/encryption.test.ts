@@ -64,7 +64,7 @@ describe('Decrypting a message beside jose', () => {
     });
   }
 
-  it('opens it with a key that another process made and stored', async () => {
+  it('decrypts it with a key that another process created and stored', async () => {
     const stored = JSON.parse(JSON.stringify(new NodeEncryption().generate())) as EncryptionKeyPair;
     const jwe = await encrypt(stored);
     expect(encryption.decrypt(jwe, stored)).to.equal(PLAINTEXT);
@@ -73,7 +73,7 @@ describe('Decrypting a message beside jose', () => {
     expect(encryption.decrypt(jwe, { ...stored, d: other }), 'with another scalar').to.equal(undefined);
   });
 
-  it('takes apu and apv into the key as jose does', async () => {
+  it('derives the key with apu and apv like jose', async () => {
     const { x = '', y = '', crv, kty } = key.publicJwk;
     const jwe = await new CompactEncrypt(Buffer.from(PLAINTEXT))
       .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A128GCM', kid: key.publicJwk.kid })
@@ -184,7 +184,7 @@ describe('A compressed message', () => {
   const LIMIT = 1024 * 1024;
   const zipped = (plaintext: string) => encrypt(key, { plaintext, header: { zip: 'DEF' } });
 
-  it('opens for whoever allows it, and for nobody else', async () => {
+  it('is decrypted only if the caller allows compression', async () => {
     const jwe = await zipped(PLAINTEXT);
     expect(encryption.decrypt(jwe, key, inflate)).to.equal(PLAINTEXT);
     expect(encryption.decrypt(jwe, key)).to.equal(undefined);
@@ -208,7 +208,7 @@ describe('A compressed message', () => {
     expect(spent).to.be.lessThan(200);
   });
 
-  it('is judged by nothing but its bytes: broken streams are refused without a throw', () => {
+  it('depends on its bytes only: broken streams are rejected without a throw', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
         const header = { alg: 'ECDH-ES', enc: 'A128GCM', kid: key.publicJwk.kid, zip: 'DEF' };
@@ -224,7 +224,7 @@ describe('A compressed message', () => {
     expect(encryption.decrypt(seal(header, deflateRawSync(PLAINTEXT)), key, inflate)).to.equal(PLAINTEXT);
   });
 
-  it('is refused with another zip, and when it is none', async () => {
+  it('is rejected with another zip, and if the content is not compressed', async () => {
     const broken = withHeader(await encrypt(key), (header) => ({ ...header, zip: 'DEF' }));
     expect(encryption.decrypt(broken, key, inflate), 'a changed header').to.equal(undefined);
     const compressed = deflateRawSync(PLAINTEXT);
@@ -254,7 +254,7 @@ describe('Encrypting a message beside jose', () => {
     }
   }
 
-  it('leaves out a kid that the key does not have, and makes every message with a new key', async () => {
+  it('omits a missing kid, and creates every message with a new key', async () => {
     const { jwk, privateJwk } = responseKey({ kid: undefined as never });
     const messages = await Promise.all(Array.from({ length: 5 }, () => encryption.encrypt('{}', jwk as never, { enc: 'A256GCM' })));
     const opened = await Promise.all(messages.map((jwe) => decryptMessage(jwe, privateJwk)));
@@ -278,13 +278,13 @@ describe('The keys for requests to a tenant', () => {
     expect(keysOf('acme', 1)[0]?.publicJwk.kid).to.equal('z-h_QA-7fpO0iuHAaAcZtvGE54pJ_RYViWn2Z6FyfRI');
   });
 
-  it('stay in use behind a new secret, which makes the published one', () => {
+  it('remain in use after a new secret, which derives the published one', () => {
     const [, old] = keysOf('acme', 2, 1);
     expect(old).to.deep.equal(keysOf('acme', 1)[0]);
     expect(keysOf('acme')).to.deep.equal([]);
   });
 
-  it('are whole key pairs with a thumbprint for a name', async () => {
+  it('are complete key pairs, named by their thumbprint', async () => {
     for (let index = 0; index < 100; index++) {
       const [pair] = keysOf(`tenant-${index}`, 1);
       expect(pair?.d).to.have.length(43);
@@ -298,7 +298,7 @@ describe('The keys for requests to a tenant', () => {
   });
 });
 
-describe('How a wallet wants its answer', () => {
+describe('The response encryption of a wallet', () => {
   const { jwk, privateJwk } = responseKey();
   const good = { jwk, enc: 'A256GCM' };
   const read = (wanted: unknown, offer: object = {}) =>
@@ -364,7 +364,7 @@ describe('How a wallet wants its answer', () => {
     });
   }
 
-  it('fails in one way only, whatever is sent', () => {
+  it('fails in one way only, for any input', () => {
     const bent = fc.record(
       { jwk: fc.oneof(fc.constant(jwk), fc.jsonValue()), enc: fc.jsonValue(), zip: fc.jsonValue() },
       { requiredKeys: [] },

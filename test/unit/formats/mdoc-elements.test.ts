@@ -4,7 +4,7 @@ import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
 import { type Cbor, fullDate, Tagged } from '../../../domain/formats/cbor/values.ts';
 import { protectedHeaderOf } from '../../../domain/formats/cose/sign1.ts';
-import { assertIssuingPlace } from '../../../domain/formats/mdoc/driving-licence.ts';
+import { assertIssuingLocation } from '../../../domain/formats/mdoc/driving-licence.ts';
 import { parseElementValue } from '../../../domain/formats/mdoc/element-values.ts';
 import { parseMso } from '../../../domain/formats/mdoc/mso.ts';
 import { parseDeviceResponse } from '../../../domain/formats/mdoc/parse.ts';
@@ -119,7 +119,7 @@ const opened = (changes: Record<string, Cbor>) => open({ ...RESPONSE, documents:
 const withNameSpaces = (nameSpaces: Cbor) => opened({ issuerSigned: { issuerAuth: SIGNED, nameSpaces } });
 
 describe('The form of a DeviceResponse', () => {
-  it('has one document, with what was shown of it', () => {
+  it('has one document, with its disclosed elements', () => {
     const { docType, items, deviceSigned } = withNameSpaces({ a: [ITEM] });
     expect([docType, [...items.keys()], deviceSigned]).to.deep.equal(['org.example.badge', ['a'], undefined]);
     expect(open(RESPONSE).items.size).to.equal(0);
@@ -175,7 +175,7 @@ describe('Transaction data that a device confirms', () => {
   const confirm = (value: Json | undefined, ...entries: ReturnType<typeof entry>[]) =>
     verifyDeviceTransactionData(value === undefined ? {} : { 'org.example.tx': { hash: value } }, entries);
 
-  it('is what its hash stands for, one or several in any order', () => {
+  it('is identified by its hash, one or several in any order', () => {
     expect(confirm(hashOf(pay), entry(pay))).to.deep.equal([pay]);
     expect(confirm([hashOf(sign), hashOf(pay)], entry(pay), entry(sign))).to.deep.equal([sign, pay]);
     expect(confirm(undefined)).to.deep.equal([]);
@@ -186,7 +186,7 @@ describe('Transaction data that a device confirms', () => {
     expect(confirm(hashOf(sign), entry(pay, { required: false }), entry(sign))).to.deep.equal([sign]);
   });
 
-  it('is hashed by an algorithm that it names, and by SHA-256 where it names none', () => {
+  it('is hashed with its algorithm, SHA-256 by default', () => {
     const strong = entry(pay, { algorithms: ['sha-384', 'md5', 'sha-512'] });
     expect(confirm(hashOf(pay, 'sha384'), strong)).to.deep.equal([pay]);
     expect(confirm(hashOf(pay, 'sha512'), strong)).to.deep.equal([pay]);
@@ -210,7 +210,7 @@ describe('Transaction data that a device confirms', () => {
     });
   }
 
-  it('is looked for in the element of its own type', () => {
+  it('is read from the element of its own type', () => {
     const other = entry(sign, { element: 'signature' });
     expect(() => confirm([hashOf(pay), hashOf(sign)], entry(pay), other)).to.throw(Refusal, 'unknown hash');
     expect(() => confirm(hashOf(pay), entry(pay), other)).to.throw(Refusal, 'org.example.tx signature');
@@ -224,7 +224,7 @@ const outcomeOf = async (signer: string, authority: string | undefined, elements
   const { certificate } = await certify({ name: `Signer${signer}`, by: root });
   const above = authority === undefined ? undefined : root.certificate;
   try {
-    assertIssuingPlace({ certificate, authority: above }, { 'org.iso.18013.5.1': elements });
+    assertIssuingLocation({ certificate, authority: above }, { 'org.iso.18013.5.1': elements });
     return 'accepted';
   } catch (error) {
     if (error instanceof Refusal) return error.message;

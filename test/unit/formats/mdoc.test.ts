@@ -185,7 +185,7 @@ function resign(issuerSigned: CborMap, change: (mso: Map<string, Cbor>) => void)
   if (!(outer instanceof EncodedCbor)) throw new Error('no tag 24');
   const mso = new Map(decodeCbor(outer.content) as ReadonlyMap<string, Cbor>);
   change(mso);
-  const payload = embed(encodeCbor(mso)).whole;
+  const payload = embed(encodeCbor(mso)).encoded;
   const signature = signBytes(sigStructure(signed.protectedBytes, payload), issuer);
   return new Map([...issuerSigned, ['issuerAuth', buildCoseSign1({ ...signed, payload, signature })]]);
 }
@@ -211,7 +211,7 @@ describe('An mdoc', () => {
     expect(checked.validity.validUntil.toISOString()).to.equal('2028-01-01T00:00:00.000Z');
   });
 
-  it('is accepted when only some elements are shown, or none', () => {
+  it('is accepted with some or no elements', () => {
     const issued = issue();
     const [first] = itemsOf(issued);
     const checked = check(present(withItems(issued, first === undefined ? [] : [first])));
@@ -220,7 +220,7 @@ describe('An mdoc', () => {
     expect(namespaces).to.deep.equal({});
   });
 
-  it('hashes the bytes it sends, under numbers that tell no order', () => {
+  it('hashes the bytes that it sends, with shuffled digest ids', () => {
     const orders = new Set<string>();
     for (let round = 0; round < 20; round++) {
       const prepared = prepareMdoc(contents());
@@ -229,7 +229,7 @@ describe('An mdoc', () => {
       const digests = (mso.get('valueDigests') as CborMap).get(NAMESPACE) as CborMap;
       const ids = (prepared.nameSpaces.get(NAMESPACE) ?? []).map((item) => {
         const id = (decodeCbor(item.content) as CborMap).get('digestID') as number;
-        expect((digests.get(id) as Buffer).equals(hash('sha256', item.whole, 'buffer'))).to.equal(true);
+        expect((digests.get(id) as Buffer).equals(hash('sha256', item.encoded, 'buffer'))).to.equal(true);
         return id;
       });
       expect(ids.toSorted((a, b) => a - b)).to.deep.equal([0, 1, 2, 3, 4, 5]);
@@ -264,7 +264,7 @@ describe('An mdoc', () => {
     }
   });
 
-  it('has no status, and no namespace, where there is nothing to say', () => {
+  it('omits status and namespaces if they are empty', () => {
     const { status: _, ...without } = contents();
     const issued = (claimsByNamespace: MdocContents['claimsByNamespace']) => {
       const sealed = sealMdoc(prepareMdoc({ ...without, claimsByNamespace }), Buffer.alloc(64));
@@ -278,7 +278,7 @@ describe('An mdoc', () => {
     expect([...issued({}).keys()]).to.deep.equal(['issuerAuth']);
   });
 
-  it('binds keys of other curves, too, and then wants their algorithm', () => {
+  it('binds keys of other curves, too, and then requires their algorithm', () => {
     const key = makeKey('P-384');
     const issued = issue({ holderKey: key.jwk });
     expect(outcomeOf(() => check(present(issued)))).to.equal('device_alg');
@@ -370,7 +370,7 @@ describe('A DeviceResponse', () => {
     expect(outcomeOf(() => check(present(issued), { transcripts: [encodeCbor([null, null, null])] }))).to.equal('device_signature');
   });
 
-  it('tolerates errors that the wallet reports, and documents it says it lacks', () => {
+  it('tolerates document errors that the wallet reports', () => {
     const text = present(issue(), {}, { documentErrors: [{ 'org.example.other': 0 }] });
     expect(outcomeOf(() => check(text))).to.equal('accepted');
   });
@@ -419,12 +419,12 @@ describe('The security object of an mdoc', () => {
     });
   }
 
-  it('has elements converted when somebody asks for them', () => {
+  it('converts elements only when they are read', () => {
     const item = (digestID: number, elementIdentifier: string, elementValue: Cbor) =>
       embed(encodeCbor({ digestID, random: Buffer.alloc(16), elementIdentifier, elementValue }));
     const items = [item(0, 'odd', 'a\0b'), item(1, 'even', Number.NaN)];
     const digests = {
-      [NAMESPACE]: new Map(items.map(({ whole }, id) => [id, hash('sha256', whole, 'buffer')])),
+      [NAMESPACE]: new Map(items.map(({ encoded: whole }, id) => [id, hash('sha256', whole, 'buffer')])),
     };
     const issued = resign(withItems(issue(), items), replace('valueDigests', digests));
     const { namespaces } = check(present(issued));
@@ -442,7 +442,7 @@ describe('The security object of an mdoc', () => {
     expect(signedAt('2025-12-31')).to.equal('signed_outside_certificate');
   });
 
-  it('spoils the whole answer when its device signed for another request, whatever else is wrong', () => {
+  it('rejects the whole response if the device signed for another request, whatever else is invalid', () => {
     const other = redirectTranscript({
       clientId: 'x509_hash:abc',
       nonce: 'n-2',
@@ -469,7 +469,7 @@ describe('The security object of an mdoc', () => {
     expect(refusalOf(forged, transcripts), 'by nobody').to.equal('Refusal issuer_signature');
   });
 
-  it('is presented by its device where HAIP is held to, whatever the query waives', () => {
+  it('requires device binding under HAIP, whatever the query allows', () => {
     const issued = issue();
     const text = encodeCbor({
       version: '1.0',
@@ -494,7 +494,7 @@ describe('The security object of an mdoc', () => {
     ];
     for (const [content, expected] of cases) {
       const item = embed(encodeCbor(content));
-      const digests = { [NAMESPACE]: new Map([[0, hash('sha256', item.whole, 'buffer')]]) };
+      const digests = { [NAMESPACE]: new Map([[0, hash('sha256', item.encoded, 'buffer')]]) };
       const issued = resign(withItems(issue(), [item]), replace('valueDigests', digests));
       expect(outcomeOf(() => check(present(issued)))).to.equal(expected);
     }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { type Certificate, parseCertificate } from '../../../domain/formats/der/certificate.ts';
-import { makeOcspRequest, parseOcspResponse } from '../../../domain/formats/der/ocsp.ts';
+import { buildOcspRequest, parseOcspResponse } from '../../../domain/formats/der/ocsp.ts';
 import { DerError, parseElement, parseElements, parseSequence } from '../../../domain/formats/der/reader.ts';
 import { der, namesOf } from '../../support/revocation-maker.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
@@ -26,7 +26,7 @@ describe('The form of an answer of a responder', () => {
     if (read === undefined) throw new Error('no certificate');
     issuer = read;
     ({ serial } = namesOf((await certify({ name: 'Leaf', by: authority })).certificate));
-    id = idIn(makeOcspRequest(issuer, subjectOf(serial)));
+    id = idIn(buildOcspRequest(issuer, subjectOf(serial)));
   });
 
   const subjectOf = (number: Buffer) => ({ serial: number, issuerName: Buffer.from(issuer.subject, 'hex') });
@@ -34,7 +34,7 @@ describe('The form of an answer of a responder', () => {
   const idIn = (request: Buffer): Buffer => {
     let element = parseElement(request);
     for (let depth = 0; depth < 4; depth++) element = parseElements(element.content)[0] ?? element;
-    return element.whole;
+    return element.encoded;
   };
   const answer = (...said: Buffer[]) => der(0x30, id, ...said);
   const data = (...answers: Buffer[]) => der(0x30, RESPONDER, BEGIN, der(0x30, ...answers));
@@ -43,13 +43,13 @@ describe('The form of an answer of a responder', () => {
   const about = (...answers: Buffer[]) => read(basic(data(...answers), ALGORITHM, SIGNATURE));
 
   // RFC 6960 section 4.1.1: the hash is of the issuer field of the certificate that is checked.
-  it('is asked for by the issuer name as the checked certificate writes it', () => {
+  it('is requested with the issuer name in the encoding of the checked certificate', () => {
     const issuerName = der(0x30, der(0x31, der(0x30, hex('0603550403'), der(0x13, Buffer.from('AUTHORITY')))));
-    const asked = idIn(makeOcspRequest(issuer, { serial, issuerName }));
+    const asked = idIn(buildOcspRequest(issuer, { serial, issuerName }));
     expect(asked.includes(createHash('sha1').update(issuerName).digest())).to.equal(true);
   });
 
-  it('has everything that it needs', () => {
+  it('has all required fields', () => {
     expect(about(answer(GOOD, BEGIN))).to.deep.equal({
       toBeSigned: data(answer(GOOD, BEGIN)),
       algorithm: { oid: '1.2.840.10045.4.3.2' },
@@ -80,7 +80,7 @@ describe('The form of an answer of a responder', () => {
   });
 
   it('is about this certificate, among others', () => {
-    const other = idIn(makeOcspRequest(issuer, subjectOf(Buffer.from([7]))));
+    const other = idIn(buildOcspRequest(issuer, subjectOf(Buffer.from([7]))));
     const revoked = der(0x30, other, der(0xa1, BEGIN), BEGIN);
     expect(about(revoked, answer(GOOD, BEGIN))?.status).to.equal('good');
     expect(about(answer(der(0x82), BEGIN), revoked)?.status).to.equal('unknown');
@@ -88,7 +88,7 @@ describe('The form of an answer of a responder', () => {
     expect(about()).to.equal(undefined);
     const [, ...parts] = parseSequence(id);
     const sha256 = der(0x30, hex('0609608648016503040201'), hex('0500'));
-    const strong = der(0x30, sha256, ...parts.map(({ whole }) => whole));
+    const strong = der(0x30, sha256, ...parts.map(({ encoded: whole }) => whole));
     expect(about(der(0x30, strong, GOOD, BEGIN)), 'by another hash').to.equal(undefined);
     expect(about(der(0x30, der(0x31, parseElement(id).content), GOOD, BEGIN)), 'by no name').to.equal(undefined);
   });
@@ -104,7 +104,7 @@ describe('The form of an answer of a responder', () => {
           der(
             0x30,
             hex('0a0106'),
-            parseElements(parseElement(basic(data(answer(GOOD, BEGIN)), ALGORITHM, SIGNATURE)).content)[1]?.whole ?? GOOD,
+            parseElements(parseElement(basic(data(answer(GOOD, BEGIN)), ALGORITHM, SIGNATURE)).content)[1]?.encoded ?? GOOD,
           ),
         ),
     ],
@@ -181,10 +181,10 @@ describe('A request to a responder', () => {
     if (issuer === undefined) throw new Error('no certificate');
     const lengths = [1, 20, 60, 75, 90, 120];
     for (const length of lengths) {
-      const request = makeOcspRequest(issuer, subjectOf(Buffer.alloc(length, 1)));
-      expect(parseElement(request).whole.length).to.equal(request.length);
+      const request = buildOcspRequest(issuer, subjectOf(Buffer.alloc(length, 1)));
+      expect(parseElement(request).encoded.length).to.equal(request.length);
       expect(request.includes(Buffer.alloc(length, 1))).to.equal(true);
     }
-    expect(() => makeOcspRequest(issuer, subjectOf(Buffer.alloc(200, 1)))).to.throw(DerError, 'length');
+    expect(() => buildOcspRequest(issuer, subjectOf(Buffer.alloc(200, 1)))).to.throw(DerError, 'length');
   });
 });

@@ -40,7 +40,7 @@ describe('The disclosures of an SD-JWT', () => {
   const entry = textOf(['salt', 'DE']);
   const process = (payload: JsonObject, ...disclosures: string[]) => processDisclosures(payload, disclosures);
 
-  it('tell which claims of the top level they made', () => {
+  it('list the disclosed claims of the top level', () => {
     const payload = { _sd: [digestOf(name)], address: { _sd: [digestOf(city)] } };
     const { claims, disclosedNames } = process(payload, name, city);
     expect([...disclosedNames]).to.deep.equal(['name']);
@@ -54,7 +54,7 @@ describe('The disclosures of an SD-JWT', () => {
     expect(process({ a: [{ '...': digestOf(entry) }] }, entry).claims['a']).to.deep.equal(['DE']);
   });
 
-  it('are hashed by SHA-256 where nothing names the hash', () => {
+  it('are hashed by SHA-256 by default', () => {
     const { claims } = processDisclosures({ _sd: [digestOf(name)] }, [name]);
     expect(claims).to.deep.equal(processDisclosures({ _sd_alg: 'sha-256', _sd: [digestOf(name)] }, [name]).claims);
     expect(claims).to.have.property('name');
@@ -104,7 +104,7 @@ describe('The disclosures of an SD-JWT', () => {
   });
 });
 
-describe('What an issuer says in an SD-JWT VC', () => {
+describe('Protocol claims of an SD-JWT VC', () => {
   it('is signed by an algorithm that is allowed', () => {
     const header = (changes: JsonObject) => () => parseIssuerHeader({ typ: 'dc+sd-jwt', alg: 'ES256', ...changes }, ['ES256']);
     expect(header({})()).to.equal('ES256');
@@ -115,7 +115,7 @@ describe('What an issuer says in an SD-JWT VC', () => {
     }
   });
 
-  it('comes with certificates, or says what is wrong with them', () => {
+  it('include certificates, or a fault', () => {
     expect(parseCertificateChain({ x5c: ['AAAA'] })).to.deep.equal(['AAAA']);
     expect(() => parseCertificateChain({})).to.throw(Refusal, 'no x5c');
     for (const x5c of [null, [], 'AAAA', ['AA-_'], ['AAAA', 1]]) {
@@ -167,7 +167,7 @@ describe('What an issuer says in an SD-JWT VC', () => {
   });
 });
 
-describe('What a holder signs', () => {
+describe('The key binding of a holder', () => {
   it('is signed by the algorithm of its key, however many are allowed', () => {
     const key = parsePublicJwk(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }));
     if (key === undefined) throw new Error('unreadable');
@@ -192,7 +192,7 @@ describe('What a holder signs', () => {
     ...(alg !== undefined && { transaction_data_hashes_alg: alg }),
   });
 
-  it('confirms what was asked for', () => {
+  it('confirms the requested transaction data', () => {
     expect(verifyTransactionData(hashes([plain]), [plain], [])).to.deep.equal([plain]);
     expect(verifyTransactionData(hashes([plain]), [], [plain])).to.deep.equal([plain]);
     expect(verifyTransactionData({}, [], [plain])).to.deep.equal([]);
@@ -219,12 +219,12 @@ describe('What a holder signs', () => {
   });
 });
 
-describe('What becomes of claims under a frame', () => {
+describe('The selective disclosure of claims by a frame', () => {
   const faults = (claims: JsonObject, frame?: object) =>
     findSdJwtClaimProblems(claims, frame && parseDisclosureFrame(frame)).map(({ path }) => path);
   const frameOf = (levels: number): object => (levels === 0 ? {} : { a: frameOf(levels - 1) });
 
-  it('is said where they do not fit it', () => {
+  it('is reported if they do not fit it', () => {
     expect(faults({ a: { b: 1 } }, { a: { _sd: ['b'] } })).to.deep.equal([]);
     expect(faults({ a: 'text' }, { a: { _sd: ['b'] } })).to.deep.equal(['.a']);
     expect(faults({ a: null }, { a: {} })).to.deep.equal(['.a']);
@@ -266,7 +266,7 @@ describe('What becomes of claims under a frame', () => {
     expect(() => parseDisclosureFrame(frameOf(24))).to.throw(Failure, 'nests at most');
   });
 
-  it('has as many decoys as were asked for, and one for each member that is not missed', () => {
+  it('has the configured number of decoys, and one for each absent optional property', () => {
     const issue = (claims: JsonObject, frame: Parameters<typeof prepareSdJwt>[0]['frame']) => {
       const contents = {
         header: {},
@@ -289,7 +289,7 @@ describe('What becomes of claims under a frame', () => {
     expect(issue({ a: null, b: { c: null } }, parseDisclosureFrame({ _sd: ['a'], b: { _sd: ['c'] } })).disclosures).to.have.length(2);
   });
 
-  it('does not let them say what the issuer says', () => {
+  it('does not allow them to replace claims of the issuer', () => {
     const contents = {
       header: {},
       claims: { vct2: 1 },
@@ -305,10 +305,10 @@ describe('What becomes of claims under a frame', () => {
     ['decoys as text', { _sd_decoy: '5' }],
     ['a name of its own for a child', { a: { '...': {} } }],
   ] as const) {
-    it(`is not said by a frame with ${what}`, () => expect(() => parseDisclosureFrame(frame)).to.throw(Failure));
+    it(`is rejected for a frame with ${what}`, () => expect(() => parseDisclosureFrame(frame)).to.throw(Failure));
   }
 
-  it('may be said by a frame with a hundred decoys', () => {
+  it('is accepted for a frame with a hundred decoys', () => {
     expect(parseDisclosureFrame({ _sd_decoy: 100 }).decoys).to.equal(100);
     expect(parseDisclosureFrame({ a: { vct: {} } }).children.size, 'names of the protocol below').to.equal(1);
   });

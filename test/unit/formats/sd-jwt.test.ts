@@ -59,7 +59,7 @@ const aClaimSet = fc
   .filter((claims) => isAllowed(claims, true));
 
 describe('Issuing an SD-JWT', () => {
-  it('any claims come back from any frame when everything is disclosed', () => {
+  it('any claims are restored from any frame when everything is disclosed', () => {
     fc.assert(
       fc.property(aClaimSet, fc.infiniteStream(fc.boolean()), (claims, choices) => {
         const frame = frameOf(claims, () => choices.next().value === true);
@@ -71,7 +71,7 @@ describe('Issuing an SD-JWT', () => {
     );
   });
 
-  it('shows nothing of a hidden claim when nothing is disclosed', () => {
+  it('reveals nothing of a hidden claim without its disclosure', () => {
     const claims = {
       name: 'Erika',
       age: 44,
@@ -91,7 +91,7 @@ describe('Issuing an SD-JWT', () => {
     expect(text.endsWith('~')).to.equal(true);
   });
 
-  it('keeps positions as they were issued when one member of an array is withheld', () => {
+  it('keeps the issued positions when one element of an array is withheld', () => {
     const frame = parseDisclosureFrame({ nationalities: { _sd: [0, 1] } });
     const { issuer, disclosures } = parseSdJwt(issue({ nationalities: ['DE', 'FR', 'US'] }, frame));
     const { claims } = processDisclosures(issuer.payload, disclosures.slice(1));
@@ -99,7 +99,7 @@ describe('Issuing an SD-JWT', () => {
     expect(withoutTombstones(claims)['nationalities']).to.deep.equal(['FR', 'US']);
   });
 
-  it('sorts digests, so that their order says nothing', () => {
+  it('sorts digests, so that their order reveals nothing', () => {
     const claims = { z: 1, y: 2, x: 3, w: 4, v: 5 };
     const { issuer } = parseSdJwt(issue(claims, parseDisclosureFrame({ _sd: Object.keys(claims), _sd_decoy: 3 })));
     const digests = issuer.payload['_sd'] as readonly string[];
@@ -107,7 +107,7 @@ describe('Issuing an SD-JWT', () => {
     expect(digests).to.deep.equal([...digests].sort());
   });
 
-  it('asks for randomness once and never repeats a salt', () => {
+  it('requests randomness once and never repeats a salt', () => {
     let calls = 0;
     const frame = parseDisclosureFrame({ _sd: ['a', 'b', 'c'], b: { _sd: ['d'] } });
     const { disclosures } = prepareSdJwt({

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
-import { setCacheMemory } from '../../../application/tenant-cache/bounded.ts';
+import { setCacheMemory } from '../../../application/tenant-cache/cache-memory.ts';
 import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { encodeCbor } from '../../../domain/formats/cbor/encode.ts';
 import { type Cbor, Tagged } from '../../../domain/formats/cbor/values.ts';
@@ -21,12 +21,12 @@ import {
 import { derSignature, rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
 import {
   buildSigningInput,
-  fitsKey,
   joinCompact,
+  matchesKey,
   parseAlgorithm,
   parseCompactJws,
   parseX5c,
-  understandsCritical,
+  supportsCriticalParameters,
 } from '../../../domain/formats/jose/compact.ts';
 import { type PublicJwk, parsePublicJwk, SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
@@ -40,7 +40,7 @@ describe('The key of a signature', () => {
   // Services that ran in this process had less.
   before(() => setCacheMemory(472));
 
-  it('is read once when it comes again, and is not kept when it verifies one alone', () => {
+  it('is parsed once for repeated use, and is not cached for a single signature', () => {
     if (key === undefined) throw new Error('no key');
     const work = countWork();
     try {
@@ -169,15 +169,15 @@ describe('A JOSE header', () => {
   });
 });
 
-describe('What a JOSE header has to do with a key', () => {
+describe('A JOSE header and its key', () => {
   const key = { kty: 'EC', crv: 'P-384', x: '', y: '' } as const;
   it('is that it names the algorithm of the key', () => {
-    expect(fitsKey({ alg: 'ES384' }, key)).to.equal(true);
-    expect(fitsKey({ alg: 'Ed25519' }, { kty: 'OKP', crv: 'Ed25519', x: '' })).to.equal(true);
+    expect(matchesKey({ alg: 'ES384' }, key)).to.equal(true);
+    expect(matchesKey({ alg: 'Ed25519' }, { kty: 'OKP', crv: 'Ed25519', x: '' })).to.equal(true);
     for (const header of [{ alg: 'ES256' }, { alg: 'none' }, {}, { alg: 'ES384', crit: ['x'] }]) {
-      expect(fitsKey(header, key)).to.equal(false);
+      expect(matchesKey(header, key)).to.equal(false);
     }
-    expect(fitsKey({ alg: 'none' }, { ...key, crv: 'secp256k1' }), 'of a key without one').to.equal(false);
+    expect(matchesKey({ alg: 'none' }, { ...key, crv: 'secp256k1' }), 'of a key without one').to.equal(false);
   });
 
   it('may be its certificates, in base64', () => {
@@ -188,8 +188,8 @@ describe('What a JOSE header has to do with a key', () => {
   });
 });
 
-describe('What a JOSE header marks as critical', () => {
-  const isUnderstood = (header: Parameters<typeof understandsCritical>[0]) => understandsCritical(header, ['sigT', 'b64']);
+describe('The crit parameter of a JOSE header', () => {
+  const isUnderstood = (header: Parameters<typeof supportsCriticalParameters>[0]) => supportsCriticalParameters(header, ['sigT', 'b64']);
   for (const header of [{}, { sigT: 'x' }, { crit: ['sigT'], sigT: 'x' }, { crit: ['b64', 'sigT'], sigT: 'x', b64: true }]) {
     it(`is understood: ${JSON.stringify(header)}`, () => expect(isUnderstood(header)).to.equal(true));
   }
@@ -276,7 +276,7 @@ describe('COSE keys', () => {
     });
   }
 
-  it('refuses a half of a key, whatever algorithm it names', () => {
+  it('rejects a partial key, whatever its algorithm', () => {
     for (const label of [-2, -3]) {
       const half = new Map([...members, [3, -7] as const]);
       half.delete(label);
@@ -300,7 +300,7 @@ describe('COSE keys', () => {
 });
 
 describe('COSE algorithms', () => {
-  it('knows two numbers for each name', () => {
+  it('has two numbers for each name', () => {
     const numbers = [-7, -9, -35, -51, -36, -52, -8, -19];
     const names = ['ES256', 'ES256', 'ES384', 'ES384', 'ES512', 'ES512', 'EdDSA', 'EdDSA'];
     expect(numbers.map(algorithmOfCose)).to.deep.equal(names);
@@ -324,7 +324,7 @@ describe('COSE_Sign1', () => {
     expect(parseCoseSign1(new Tagged(18, built)).signature).to.deep.equal(signature);
   });
 
-  it('leaves a detached payload out', () => {
+  it('omits a detached payload', () => {
     const { payload: _, ...detached } = parts;
     expect(buildCoseSign1(detached)).to.deep.equal([protectedBytes, new Map(), null, signature]);
     expect(parseCoseSign1(buildCoseSign1(detached)).payload).to.equal(undefined);
@@ -355,7 +355,7 @@ describe('COSE_Sign1', () => {
     }
   });
 
-  it('takes the algorithm from the protected header alone', () => {
+  it('reads the algorithm from the protected header only', () => {
     expect(algorithmIn(new Map([[1, -7]]))).to.equal('ES256');
     expect(algorithmIn(new Map([[1, -9]]))).to.equal('ES256');
     expect(reasonOf(() => algorithmIn(new Map([[1, -35]])))).to.equal('issuer_alg');
@@ -367,7 +367,7 @@ describe('COSE_Sign1', () => {
     expect(reasonOf(() => algorithmIn(critical))).to.equal('unsupported_crit');
   });
 
-  it('signs an empty header as nothing', () => {
+  it('signs an empty header as an empty string', () => {
     const nothing = sigStructure(Buffer.alloc(0), Buffer.from('p'));
     expect(nothing.toString('hex')).to.equal('846a5369676e61747572653140404170');
     expect(sigStructure(Buffer.from('a0', 'hex'), Buffer.from('p')).equals(nothing)).to.equal(true);

@@ -129,7 +129,7 @@ function outcome(changes: Changes, expected: Partial<ExpectedSdJwtVc> = {}): str
 const other = makeKey();
 
 describe('Checking a presented SD-JWT VC', () => {
-  it('tells what it found', () => {
+  it('returns the verified content', () => {
     const status = { status_list: { idx: 7, uri: 'https://issuer.example/1' } };
     const found = verifySdJwtVc(ports, present({ visible: { status, iss: 'https://issuer.example' } }), EXPECTED);
     expect({ ...found.claims }).to.include({ name: 'Erika', vct: 'urn:card' });
@@ -207,7 +207,7 @@ describe('Checking a presented SD-JWT VC', () => {
     ['kb_claim_type', 'an sd_hash that is no text', { kb: { sd_hash: 1 } }],
     ['holder_binding_missing', 'no key binding', { withoutBinding: true }],
   ];
-  it('spoils the whole answer for a foreign nonce, whatever else is wrong', () => {
+  it('rejects the whole response for a foreign nonce, whatever else is invalid', () => {
     const nonce = 'n-2';
     for (const [changes, name] of [
       [{ kb: { nonce } }, 'NonceRefusal nonce_mismatch'],
@@ -225,7 +225,7 @@ describe('Checking a presented SD-JWT VC', () => {
     }
   });
 
-  it('wants a bound credential with its key where HAIP is held to, whatever the query waives', () => {
+  it('requires key binding under HAIP, whatever the query allows', () => {
     const waived = (changes: Changes, haip: boolean) => outcome({ ...changes, withoutBinding: true }, { holderBinding: false, haip });
     expect(waived({}, false)).to.equal('accepted');
     expect(waived({}, true)).to.equal('holder_binding_missing');
@@ -254,14 +254,14 @@ describe('Checking a presented SD-JWT VC', () => {
     expect(at(NOW - 301)).to.throw(Refusal, 'kb_iat_window');
   });
 
-  it('does without key binding where none is demanded, but checks one that is there', () => {
+  it('accepts a missing optional key binding, but checks a present one', () => {
     const free = { holderBinding: false };
     expect(outcome({ withoutBinding: true }, free)).to.equal('accepted');
     expect(outcome({ withoutBinding: true, visible: { cnf: {} } }, free)).to.equal('accepted');
     expect(outcome({ kbKey: other }, free)).to.equal('kb_signature');
   });
 
-  it('sets a foreign, absent or mistyped nonce apart from all other refusals', () => {
+  it('distinguishes a foreign, missing or mistyped nonce from all other rejections', () => {
     for (const nonce of ['n-2', undefined, 5]) {
       expect(() => verifySdJwtVc(ports, present({ kb: { nonce } }), EXPECTED)).to.throw(NonceRefusal);
     }
@@ -269,7 +269,7 @@ describe('Checking a presented SD-JWT VC', () => {
     expect(() => verifySdJwtVc(ports, present({ kb: { aud: 'x' } }), EXPECTED)).to.not.throw(NonceRefusal);
   });
 
-  it('an order of transaction data hashes says nothing, but each must belong to an entry', () => {
+  it('accepts any order of transaction data hashes, but each must belong to an entry', () => {
     const transactionData = ['e30', 'eyJhIjoxfQ'];
     const hashes = transactionData.map((text) => hash('sha256', text, 'base64url'));
     const withHashes = (values: Json) => outcome({ kb: { transaction_data_hashes: values } }, { transactionData });
@@ -280,7 +280,7 @@ describe('Checking a presented SD-JWT VC', () => {
     expect(outcome({}, { transactionData })).to.equal('transaction_data_missing');
   });
 
-  it('takes the algorithm of transaction data hashes from those that were asked for', () => {
+  it('accepts only requested algorithms of transaction data hashes', () => {
     const text = Buffer.from('{"transaction_data_hashes_alg":["sha-384"]}').toString('base64url');
     const expected = { transactionData: [text] };
     const hashes = [hash('sha384', text, 'base64url')];

@@ -6,7 +6,7 @@ import { EndingDays } from '../../../adapters/system/metrics/ending-days.ts';
 import { PrometheusMetrics } from '../../../adapters/system/metrics/prometheus-metrics.ts';
 import { TenantLabels } from '../../../adapters/system/metrics/tenant-labels.ts';
 import { MeasureStored } from '../../../application/health/measure-stored.ts';
-import type { Ending } from '../../../application/ports/metrics.ts';
+import type { ExpiryDate } from '../../../application/ports/metrics.ts';
 import { CreateTenant } from '../../../application/tenants/tenants.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TenantCreation } from '../../../domain/tenants/tenant.ts';
@@ -15,15 +15,15 @@ import { sumOf } from '../../support/metrics.ts';
 import { aWorld, ROOT } from '../administrators.ts';
 
 const DAY_MS = 86_400_000;
-const ending = (kind: Ending['kind'], tenantId: string, days: number): Ending => ({
+const ending = (kind: ExpiryDate['kind'], tenantId: string, days: number): ExpiryDate => ({
   kind,
   tenantId,
   id: 'signing',
   endsAt: new Date(Date.now() + days * DAY_MS),
 });
 
-describe('What stands in the database alone', () => {
-  it('is found tenant by tenant, in batches, and told at the end of the walk', async () => {
+describe('Measured endings in the database', () => {
+  it('are read tenant by tenant, in batches, and reported when all tenants were read', async () => {
     const world = aWorld();
     const create = new CreateTenant(world as never);
     for (const id of ['acme', 'bank', 'city']) await create.execute(ROOT, TenantCreation.parse({ id, name: id }));
@@ -66,7 +66,7 @@ describe('What stands in the database alone', () => {
     read.restore();
   });
 
-  it('of a tenant that cannot be read keeps nobody else’s from being told', async () => {
+  it('are reported for other tenants if one tenant cannot be read', async () => {
     const world = aWorld();
     const create = new CreateTenant(world as never);
     for (const id of ['acme', 'bank']) await create.execute(ROOT, TenantCreation.parse({ id, name: id }));
@@ -83,7 +83,7 @@ describe('What stands in the database alone', () => {
     expect(new Set(told.map(({ tenantId }) => tenantId))).to.deep.equal(new Set(['bank']));
   });
 
-  it('of a tenant that names no time that there is keeps nobody else’s from being told', async () => {
+  it('are reported for other tenants if one tenant has an invalid time', async () => {
     const world = aWorld();
     const create = new CreateTenant(world as never);
     for (const id of ['acme', 'bank']) await create.execute(ROOT, TenantCreation.parse({ id, name: id }));
@@ -111,7 +111,7 @@ describe('What stands in the database alone', () => {
 });
 
 describe('Days until something ends', () => {
-  const days = async (most: number, all: readonly Ending[]) => {
+  const days = async (most: number, all: readonly ExpiryDate[]) => {
     const { registry } = new PrometheusMetrics({ version: '1', commit: null, tenants: 0 });
     registry.clear();
     new EndingDays(registry, 'days', new TenantLabels(most)).keep(all);
@@ -126,14 +126,14 @@ describe('Days until something ends', () => {
     expect(Math.round(sumOf(text, 'days', { kind: 'authority' }))).to.equal(900);
   });
 
-  it('are told by name where tenants are, and of a thousand of a kind at most', async () => {
+  it('are reported by name for labelled tenants, and for at most a thousand of a kind', async () => {
     const text = await days(1_000, all);
     expect(Math.round(sumOf(text, 'days', { kind: 'certificate', tenant: 'acme', id: 'signing' }))).to.equal(40);
     const many = Array.from({ length: 3_000 }, (_, index) => ending('trust-list', `t${index}`, index));
     expect((await days(1_000, many)).split('\n').filter((line) => line.startsWith('days{')).length).to.be.at.most(1_000);
   });
 
-  it('are told no more where nobody found them out for long', async () => {
+  it('are removed when they were not measured for long', async () => {
     const clock = sinon.useFakeTimers({ toFake: ['performance'] });
     try {
       const { registry } = new PrometheusMetrics({ version: '1', commit: null, tenants: 0 });
@@ -181,8 +181,8 @@ const known = new Set([
 const labelsOf = (name: string) =>
   ownMetrics().find((metric) => metric.name === name.replace(/_(bucket|sum|count)$/, ''))?.labelNames ?? [];
 
-describe('what operators are given', () => {
-  it('alerts: each names metrics and labels that there are, and a section that says what to do', () => {
+describe('monitoring files for operators:', () => {
+  it('alerts: each uses existing metrics and labels, and has a section with a remedy', () => {
     const [, page = ''] = read('docs/operating.md').split(/^## Alerts$/m);
     const sections = [...page.matchAll(/^### (.+)$/gm)].map(([, title = '']) => title);
     expect(rules.length).to.be.greaterThan(20);

@@ -14,7 +14,7 @@ import { CredentialConfigurationBody } from '../../../domain/issuance/configurat
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import { type EditedKind, RESOURCES } from '../../../domain/resources.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
-import { safeParseWritten } from '../../../domain/shared/parse-written.ts';
+import { safeParseInput } from '../../../domain/shared/parse-input.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { aWorld, codeOf } from '../administrators.ts';
 
@@ -44,7 +44,7 @@ describe('Client credentials', () => {
 });
 
 describe('A form', () => {
-  it('has the parameters that say something, and none twice', async () => {
+  it('has only effective parameters, each once', async () => {
     expect({ ...readForm('code=c&state=&scope=a+b') }).to.deep.equal({ code: 'c', scope: 'a b' });
     for (const twice of ['code=c&code=c', 'code=c&code=', 'code=&code=c', 'code&code=c', 'code=&code=']) {
       expect(await codeOf(() => readForm(twice)), twice).to.equal('invalid_request');
@@ -59,11 +59,11 @@ describe('Key references', () => {
     trustAnchors: z.array(z.object({ keyChainId: z.string() })).optional(),
   });
   const accepted = (body: unknown) => {
-    const read = safeParseWritten(Body, body);
+    const read = safeParseInput(Body, body);
     return 'data' in read ? read.data : read.errors[0]?.path;
   };
 
-  it('are taken by either name', () => {
+  it('are accepted by either name', () => {
     const body = { certId: 'one', accessCertId: 'two', trustAnchors: [{ certId: 'three' }] };
     expect(accepted(body)).to.deep.equal({
       keyChainId: 'one',
@@ -74,7 +74,7 @@ describe('Key references', () => {
     expect(accepted({ certId: null })).to.deep.equal({ keyChainId: null });
   });
 
-  it('are refused when the two names say different things', () => {
+  it('are rejected if the two names have different values', () => {
     expect(accepted({ certId: 'one', keyChainId: 'two' })).to.equal('certId');
     expect(accepted({ trustAnchors: [{ certId: 'a', keyChainId: 'b' }] })).to.equal('trustAnchors.0.certId');
     expect(accepted('text')).to.equal('');
@@ -93,7 +93,7 @@ describe('Key references', () => {
 });
 
 describe('Health', () => {
-  it('tells what works and what does not, and runs once for all who ask at once', async () => {
+  it('reports working and failed probes, and runs once for concurrent callers', async () => {
     let runs = 0;
     const probes = [
       { name: 'database', check: async () => void runs++ },
@@ -133,7 +133,7 @@ describe('Health', () => {
     expect(viewFor(true).error).to.deep.equal({ 'key-provider/hsm-vault-7': { status: 'down' } });
   });
 
-  it('asks what rests again when it says that something changed, also while it was asked', async () => {
+  it('repeats a resting probe after a change, also one during the probe', async () => {
     let change = () => {};
     let runs = 0;
     const probe = {
@@ -151,7 +151,7 @@ describe('Health', () => {
     for (const said of [2, 3, 3]) expect([await check.execute(), runs][1]).to.equal(said);
   });
 
-  it('asks what rests between two answers once, whether it is up or down', async () => {
+  it('runs a resting probe once between two intervals, up or down', async () => {
     const timer = sinon.useFakeTimers({ toFake: ['performance'] });
     try {
       const runs = { up: 0, down: 0 };
@@ -212,7 +212,7 @@ describe('The description of the interface', () => {
     }),
   ];
 
-  it('says of each route who may call it, what it takes and what it answers', () => {
+  it('lists roles, input and output of each route', () => {
     const document = buildOpenApi(routes, { publicUrl: 'https://id.example', version: '1' });
     const { paths } = document as { paths: Record<string, { post: Record<string, never> }> };
     const turn = paths['/thing/{id}/turn-round']?.post;
@@ -302,16 +302,16 @@ async function shownBy(kind: EditedKind, document: Members): Promise<readonly st
 
 describe('The routes of a resource', () => {
   const secrets = RESOURCES.flatMap((resource) =>
-    'edited' in resource && 'secrets' in resource
+    'editablePart' in resource && 'secrets' in resource
       ? Object.keys(resource.secrets).map((path) => [resource.kind as EditedKind, path] as const)
       : [],
   );
 
-  it('are there for kinds with secrets', () => {
+  it('exist for kinds with secrets', () => {
     expect(secrets.length).to.be.above(5);
   });
   for (const [kind, path] of secrets) {
-    it(`never show ${path} of a ${kind}, and show that there is none`, async () => {
+    it(`hide ${path} of a ${kind}, and show if it is empty`, async () => {
       const shown = await shownBy(kind, holding(path, 'a secret'));
       expect(shown).to.have.length(5);
       expect(new Set(shown)).to.deep.equal(new Set([JSON.stringify(holding(path, '***'))]));

@@ -5,9 +5,9 @@ import { parseDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-
 import { processDisclosures } from '../../../domain/formats/sd-jwt/disclosures.ts';
 import { prepareSdJwt } from '../../../domain/formats/sd-jwt/issue.ts';
 import { parseSdJwt } from '../../../domain/formats/sd-jwt/parse.ts';
-import { paddedFrame } from '../../../domain/issuance/frame-padding.ts';
-import { repeatsSalt, sharingTimes, tellingPlaces } from '../../../domain/issuance/linkable-copies.ts';
-import { type CredentialReusePolicy, mostCopies } from '../../../domain/issuance/reuse-policy.ts';
+import { padFrame } from '../../../domain/issuance/frame-padding.ts';
+import { copiesSharingTimes, linkingIndexPattern, repeatsSalt } from '../../../domain/issuance/linkable-copies.ts';
+import { type CredentialReusePolicy, maxBatchSize } from '../../../domain/issuance/reuse-policy.ts';
 import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 import type { PublicJwk } from '../../../domain/shared/jwk.ts';
 import { readIssuerSigned } from '../../support/mdoc-maker.ts';
@@ -46,7 +46,7 @@ describe('A batch of a configuration with a reuse policy', () => {
       return status.status_list.idx;
     });
 
-  it('has as many copies as the policy says, whatever the issuer says of others', async () => {
+  it('has the number of copies of the policy, whatever the issuer configures', async () => {
     expect((await asking('once', 6)).credentials).to.have.length(6);
     expect(await endOf(asking('once', 7))).to.equal('invalid_credential_request');
     expect((await asking('limited', 1)).credentials).to.have.length(1);
@@ -55,9 +55,9 @@ describe('A batch of a configuration with a reuse policy', () => {
     expect(await endOf(asking('card', 4))).to.equal('invalid_credential_request');
   });
 
-  it('takes other entries where chance put them in order, and gives those back', async () => {
+  it('allocates other entries if random ones are in order, and releases those', async () => {
     const allocate = sinon.stub(world.statusAllocator, 'allocate').callThrough();
-    const giveBack = sinon.spy(world.statusAllocator, 'giveBack');
+    const giveBack = sinon.spy(world.statusAllocator, 'release');
     allocate.onFirstCall().callsFake(async (...args) => {
       const entries = await allocate.wrappedMethod.apply(world.statusAllocator, args);
       return { ...entries, indices: entries.indices.toSorted((one, other) => one - other) };
@@ -69,12 +69,12 @@ describe('A batch of a configuration with a reuse policy', () => {
     expect(giveBack.callCount).to.equal(allocate.callCount - 1);
   });
 
-  it('is not issued from entries that stay together', async () => {
+  it('is not issued from adjacent entries', async () => {
     const allocate = sinon.stub(world.statusAllocator, 'allocate').callsFake(async (_configured, _configuration, count) => ({
       ...{ listId: 'list', uri: 'https://list.example', capacity: 100_000, firstCounter: 0 },
       indices: Array.from({ length: count }, (_, index) => (index * 7) % 50),
     }));
-    const giveBack = sinon.stub(world.statusAllocator, 'giveBack');
+    const giveBack = sinon.stub(world.statusAllocator, 'release');
     expect(await endOf(asking('once', 6))).to.equal('credential_request_denied');
     expect(giveBack.callCount).to.equal(allocate.callCount).and.be.above(2);
   });
@@ -86,13 +86,13 @@ const salted = (...salts: string[]) => ({ times: [], salts });
 
 describe('The copies of a batch', () => {
   it('share full hours, and the bounds of the certificate, and no other second', () => {
-    expect(sharingTimes([copy(HOUR, HOUR + 3600), copy(HOUR, HOUR + 3600)], new Set())).to.deep.equal([]);
-    expect(sharingTimes([copy(HOUR, HOUR + 7), copy(HOUR, HOUR + 8)], new Set())).to.deep.equal([]);
-    expect(sharingTimes([copy(HOUR + 7), copy(HOUR + 8), copy(HOUR + 7)], new Set())).to.deep.equal([2]);
-    expect(sharingTimes([copy(HOUR + 7), copy(HOUR + 7)], new Set([HOUR + 7]))).to.deep.equal([]);
+    expect(copiesSharingTimes([copy(HOUR, HOUR + 3600), copy(HOUR, HOUR + 3600)], new Set())).to.deep.equal([]);
+    expect(copiesSharingTimes([copy(HOUR, HOUR + 7), copy(HOUR, HOUR + 8)], new Set())).to.deep.equal([]);
+    expect(copiesSharingTimes([copy(HOUR + 7), copy(HOUR + 8), copy(HOUR + 7)], new Set())).to.deep.equal([2]);
+    expect(copiesSharingTimes([copy(HOUR + 7), copy(HOUR + 7)], new Set([HOUR + 7]))).to.deep.equal([]);
     // An mdoc says when it was signed and from when on it counts.
-    expect(sharingTimes([copy(HOUR + 7, HOUR + 7), copy(HOUR + 8)], new Set())).to.deep.equal([]);
-    expect(sharingTimes([copy(HOUR + 7), copy(HOUR, HOUR + 7)], new Set())).to.deep.equal([1]);
+    expect(copiesSharingTimes([copy(HOUR + 7, HOUR + 7), copy(HOUR + 8)], new Set())).to.deep.equal([]);
+    expect(copiesSharingTimes([copy(HOUR + 7), copy(HOUR, HOUR + 7)], new Set())).to.deep.equal([1]);
   });
 
   it('have salts of their own', () => {
@@ -103,15 +103,15 @@ describe('The copies of a batch', () => {
 
   it('lie anywhere in the list, in no order', () => {
     const none = [[5], [9000, 4], [4, 9000, 17, 5200, 80, 6100], [1, 2000, 4000, 6000, 8000]];
-    for (const indices of none) expect(tellingPlaces(indices, 10_000), String(indices)).to.equal(undefined);
-    expect(tellingPlaces([7, 7], 10_000)).to.equal('the same index');
-    expect(tellingPlaces([100, 101], 10_000)).to.equal('the page of the list');
-    expect(tellingPlaces([100, 110], 10_000)).to.equal(undefined);
+    for (const indices of none) expect(linkingIndexPattern(indices, 10_000), String(indices)).to.equal(undefined);
+    expect(linkingIndexPattern([7, 7], 10_000)).to.equal('the same index');
+    expect(linkingIndexPattern([100, 101], 10_000)).to.equal('the page of the list');
+    expect(linkingIndexPattern([100, 110], 10_000)).to.equal(undefined);
     const rising = [1, 2000, 3000, 4000, 5000, 6000];
-    expect(tellingPlaces(rising, 10_000)).to.equal('the order of indices');
-    expect(tellingPlaces(rising.toReversed(), 10_000)).to.equal('the order of indices');
+    expect(linkingIndexPattern(rising, 10_000)).to.equal('the order of indices');
+    expect(linkingIndexPattern(rising.toReversed(), 10_000)).to.equal('the order of indices');
     // A short list has no pages, and few copies are in some order by chance.
-    expect(tellingPlaces([1, 2, 3], 100)).to.equal(undefined);
+    expect(linkingIndexPattern([1, 2, 3], 100)).to.equal(undefined);
   });
 });
 
@@ -133,12 +133,12 @@ describe('A batch that could be linked', () => {
   for (const [what, configuration, held] of kinds) {
     it(`by its salts is not issued: ${what}`, async () => {
       const { factory, chain } = await aFactory();
-      const make = () => outcome(factory.make(aView(chain), configuration, held, keys(2)));
+      const make = () => outcome(factory.create(aView(chain), configuration, held, keys(2)));
       expect(await make()).to.equal(2);
       sinon.stub(NodeRandom.prototype, 'bytes').callsFake((length) => Buffer.alloc(length, 7));
       expect(await make()).to.equal('credential_request_denied');
       // Alone there is nothing to link.
-      expect(await outcome(factory.make(aView(chain), configuration, held, keys(1)))).to.equal(1);
+      expect(await outcome(factory.create(aView(chain), configuration, held, keys(1)))).to.equal(1);
     });
   }
 
@@ -146,13 +146,13 @@ describe('A batch that could be linked', () => {
     const { factory, chain } = await aFactory();
     const configuration = aConfiguration({ lifeTime: 1210 });
     const ends = async (count: number) =>
-      (await factory.make(aView(chain), configuration, claims, keys(count))).map(
+      (await factory.create(aView(chain), configuration, claims, keys(count))).map(
         (text) => JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()).exp as number,
       );
     for (let round = 0; round < 5; round++) expect(new Set(await ends(60)).size).to.equal(60);
     sinon.stub(NodeRandom.prototype, 'bytes').callsFake((length) => Buffer.alloc(length, 7));
     // Of four copies two are drawn from the whole range, with the same outcome.
-    expect(await outcome(factory.make(aView(chain), configuration, claims, keys(4)))).to.equal('credential_request_denied');
+    expect(await outcome(factory.create(aView(chain), configuration, claims, keys(4)))).to.equal('credential_request_denied');
   });
 
   it('has expiry times more than two minutes apart from a lifetime of one hour on, in both formats', async () => {
@@ -163,7 +163,7 @@ describe('A batch that could be linked', () => {
     for (const lifeTime of [3600, 7199]) {
       for (const count of [2, 3, 10]) {
         for (let round = 0; round < 20; round++) {
-          const made = await factory.make(view, aConfiguration({ lifeTime }), claims, keys(count));
+          const made = await factory.create(view, aConfiguration({ lifeTime }), claims, keys(count));
           expect(spread(made.map(endOf)), `${count} copies of ${lifeTime} seconds`).to.be.above(120);
         }
       }
@@ -171,7 +171,7 @@ describe('A batch that could be linked', () => {
     const mdoc = anMdoc(undefined, { lifeTime: 3600 });
     const held = { [MDL_NAMESPACE]: { given_name: 'Ada' } };
     for (let round = 0; round < 20; round++) {
-      const made = await factory.make(view, mdoc, held, keys(2));
+      const made = await factory.create(view, mdoc, held, keys(2));
       const ends = made.map((text) => {
         return readIssuerSigned(text, MDL).mso.validity.validUntil.getTime() / 1000;
       });
@@ -182,13 +182,13 @@ describe('A batch that could be linked', () => {
   it('because it lives for minutes is issued where no policy forbids it, and warned of', async () => {
     const { factory, chain } = await aFactory();
     const minute = aConfiguration({ lifeTime: 60 });
-    expect(await outcome(factory.make(aView(chain), minute, claims, keys(20)))).to.equal(20);
+    expect(await outcome(factory.create(aView(chain), minute, claims, keys(20)))).to.equal(20);
     const options = [{ details: ['once_only'], batch_size: 20, reissue_trigger_unused: 1 }];
     const credentialReusePolicy = { id: 'arf_annex_ii', options } as const;
     const policed = { ...aConfiguration({ credentialReusePolicy, lifeTime: 86_400 }) } as never;
     // What its wallet's status leaves of its life is too short for so many.
-    expect(await outcome(factory.make(aView(chain), policed, claims, keys(20), 60))).to.equal('credential_request_denied');
-    expect(await outcome(factory.make(aView(chain), policed, claims, keys(20)))).to.equal(20);
+    expect(await outcome(factory.create(aView(chain), policed, claims, keys(20), 60))).to.equal('credential_request_denied');
+    expect(await outcome(factory.create(aView(chain), policed, claims, keys(20)))).to.equal(20);
   });
 });
 
@@ -260,15 +260,15 @@ describe('A reuse policy', () => {
     });
   }
 
-  it('says how many copies a request is answered with', () => {
+  it('limits the number of copies of a response', () => {
     const copies = (options: readonly object[], batchSize: number) =>
-      mostCopies({ credentialReusePolicy: { id: 'arf_annex_ii', options } as CredentialReusePolicy }, batchSize);
+      maxBatchSize({ credentialReusePolicy: { id: 'arf_annex_ii', options } as CredentialReusePolicy }, batchSize);
     expect(copies([ONCE], 1)).to.equal(10);
     expect(copies([ONCE, PER_PARTY], 50)).to.equal(20);
     expect(copies([LIMITED], 50)).to.equal(1);
     for (const none of [null, undefined])
-      expect([0, 1, 7].map((size) => mostCopies({ credentialReusePolicy: none }, size))).to.deep.equal([1, 1, 7]);
-    expect(mostCopies(aConfiguration(), 3)).to.equal(3);
+      expect([0, 1, 7].map((size) => maxBatchSize({ credentialReusePolicy: none }, size))).to.deep.equal([1, 1, 7]);
+    expect(maxBatchSize(aConfiguration(), 3)).to.equal(3);
   });
 });
 
@@ -315,7 +315,7 @@ describe('The number of digests', () => {
       header: { alg: 'ES256' },
       alwaysVisible: { vct: 'urn:x' },
       claims,
-      frame: paddedFrame(parseDisclosureFrame(frame), schema),
+      frame: padFrame(parseDisclosureFrame(frame), schema),
       random: (length) => Buffer.alloc(length, 7).map((byte, index) => (byte + index) % 251) as Buffer,
     });
   const payloadOf = (claims: JsonObject, frame?: JsonObject, schema?: JsonObject) =>
@@ -339,7 +339,7 @@ describe('The number of digests', () => {
     expect(address({ flat: 1 })[2]._sd).to.have.length(2);
   });
 
-  it('counts no claim that only the frame knows, and adds what the frame wants besides', () => {
+  it('counts no claim that is only in the frame, and adds decoys of the frame', () => {
     expect(numbers({ unknown: 1 }, FRAME)['']).to.equal(4);
     expect(numbers({}, FRAME)['']).to.equal(3);
     expect(numbers({}, { _sd: ['name', 'never'], _sd_decoy: 2 })['']).to.equal(3);
@@ -347,7 +347,7 @@ describe('The number of digests', () => {
     expect(numbers({ languages: [] }, { languages: { _sd: [0, 5] } })).to.deep.equal({ '/languages': 1 });
   });
 
-  it('counts positions and members as far as the schema knows them', () => {
+  it('counts array elements and properties of the schema', () => {
     const list = (more: object) => ({ properties: { list: { type: 'array', ...more } } });
     const of = (more: object) => numbers({ list: [] }, { list: { _sd: [0, 1, 2] } }, list(more))['/list'];
     expect(of({ prefixItems: [{}, false], items: { type: 'string' } })).to.equal(2);
@@ -357,13 +357,13 @@ describe('The number of digests', () => {
     expect(of({})).to.equal(undefined);
   });
 
-  it('counts what the schema refers to, and nothing where that leads nowhere', () => {
+  it('follows references of the schema, and ignores invalid ones', () => {
     const of = ($ref: string) => numbers({ child: {} }, { child: { _sd: ['name'] } }, { properties: { name: {}, child: { $ref } } });
     expect(of('#')).to.deep.equal({ '/child': 1 });
     for (const nowhere of ['#/$defs/none', '#/properties/name']) expect(of(nowhere)).to.deep.equal({});
   });
 
-  it('of a padded credential leaves its claims as they are', async () => {
+  it('of a padded credential does not change its claims', async () => {
     const world = await aFactory();
     const configuration = aConfiguration({ vct: 'urn:x', disclosureFrame: FRAME, schema: SCHEMA });
     const claims = { name: 'Ada', languages: ['de'] };

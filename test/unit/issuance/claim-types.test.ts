@@ -191,7 +191,7 @@ describe('Claims of an mdoc', () => {
   });
 
   for (const [what, config, claims, expected] of placed) {
-    it(`are taken ${what}`, () => {
+    it(`are accepted ${what}`, () => {
       expect(mdocElements(aConfig(config), claims)).to.deep.equal(expected);
       expect(findMdocProblems(aConfig(config), claims)).to.deep.equal([]);
     });
@@ -287,7 +287,7 @@ describe('A claim that is bytes by its schema', () => {
     });
   }
 
-  it('is looked for only where a schema speaks of it', () => {
+  it('is checked only if a schema contains it', () => {
     expect(hasBinaryClaims(SCHEMA)).to.equal(true);
     expect(hasBinaryClaims({ properties: { name: { type: 'string' } } })).to.equal(false);
   });

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import { type CredentialConfiguration, CredentialConfigurationBody, proofTypesOf } from '../../../domain/issuance/configuration.ts';
+import { findOtherAlgorithmProblems } from '../../../domain/issuance/declared-capabilities.ts';
 import {
   defaultIssuance,
   type IssuanceConfiguration,
   IssuanceConfigurationBody,
   withDefaults,
 } from '../../../domain/issuance/issuance-configuration.ts';
-import { missingClaims } from '../../../domain/issuance/mandatory-claims.ts';
+import { findMissingClaims } from '../../../domain/issuance/mandatory-claims.ts';
 import { type IssuerMetadataParts, issuerMetadata } from '../../../domain/issuance/metadata.ts';
-import { findOtherAlgorithmProblems } from '../../../domain/issuance/stated-abilities.ts';
 import { typeMetadata } from '../../../domain/issuance/type-metadata.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
@@ -214,7 +214,7 @@ describe('A credential configuration', () => {
     ]);
   });
 
-  it('is told once what its schema rules out, and what a place of it is not', () => {
+  it('reports once which claims its schema rules out, and which properties are no objects', () => {
     const closed = { ...framed({ _sd: ['nmae'] }, CLOSED), claims: { name: 'Ada' } };
     expect(messages(closed)).to.deep.equal(['the schema has no place for "nmae"']);
     const misfit = { ...ofClaims({ address: { _sd: ['zip'] } }), schema: { properties: { address: TEXT } } };
@@ -222,7 +222,7 @@ describe('A credential configuration', () => {
     expect(messages(framed({ name: { _sd: ['a'] } }, OPEN))).to.deep.equal(['by the schema this is not an object']);
   });
 
-  it('says how it would be signed where it says so wrongly', () => {
+  it('names the supported algorithms if it declares others', () => {
     expect(messages(stating(SD_JWT, [], ['RS256']))?.[0]).to.match(/that is ES256, ES384, ES512, EdDSA$/);
     expect(messages(stating(MDOC, [], [-257]))?.[0]).to.match(/that is ES256, -7, -9, ES384/);
     const [config] = [{ format: 'dc+sd-jwt', credential_signing_alg_values_supported: ['ES256'] }];
@@ -233,14 +233,14 @@ describe('A credential configuration', () => {
     expect(told(config, undefined)).to.deep.equal(['no key signs this credential yet']);
   });
 
-  it('takes both types of proof where keys are attested, and the JWT where they are not', () => {
+  it('accepts both types of proof for attested keys, and only the JWT otherwise', () => {
     expect(proofTypesOf({ keyAttestationsRequired: {} })).to.deep.equal(['jwt', 'attestation']);
     for (const keyAttestationsRequired of [null, undefined]) {
       expect(proofTypesOf({ keyAttestationsRequired })).to.deep.equal(['jwt']);
     }
   });
 
-  it('is bound to a key and proves it with a JWT unless it says otherwise', () => {
+  it('is bound to a key and proves it with a JWT by default', () => {
     expect(aConfiguration()).to.include({ keyBinding: true, statusManagement: false });
   });
 });
@@ -261,7 +261,7 @@ describe('Mandatory claims', () => {
 
   it('are found at any depth', () => {
     const config = mandatory(['name'], ['address', 'town'], ['list', null, 'b'], ['list', 0, 'a'], ['vct']);
-    expect(missingClaims(config, CLAIMS)).to.deep.equal([]);
+    expect(findMissingClaims(config, CLAIMS)).to.deep.equal([]);
   });
 
   for (const path of [
@@ -278,16 +278,16 @@ describe('Mandatory claims', () => {
   ]) {
     // biome-ignore format: one list
     it(`are missed at ${JSON.stringify(path)}`, () => {
-      expect(missingClaims(mandatory(path), CLAIMS).map((fault) => fault.path)).to.deep.equal([`.${path.join('.')}`]);
+      expect(findMissingClaims(mandatory(path), CLAIMS).map((fault) => fault.path)).to.deep.equal([`.${path.join('.')}`]);
     });
   }
 
-  it('are looked for in the namespaces of an mdoc, and only where they are promised', () => {
+  it('are checked in the namespaces of an mdoc, and only if they are mandatory', () => {
     const { config } = anMdoc({
       claims: [{ path: [MDL_NAMESPACE, 'sex'], mandatory: true }, { path: [MDL_NAMESPACE, 'portrait'] }],
     });
-    expect(missingClaims(config, { [MDL_NAMESPACE]: { sex: 1 } })).to.deep.equal([]);
-    expect(missingClaims(config, { [MDL_NAMESPACE]: {} })).to.have.length(1);
+    expect(findMissingClaims(config, { [MDL_NAMESPACE]: { sex: 1 } })).to.deep.equal([]);
+    expect(findMissingClaims(config, { [MDL_NAMESPACE]: {} })).to.have.length(1);
   });
 });
 
@@ -381,7 +381,7 @@ describe('An address that wallets and browsers show', () => {
     });
   }
 
-  it('is left out of what is published where an earlier release took what is none', () => {
+  it('is omitted from published metadata if an earlier release accepted an invalid one', () => {
     const odd = { logo: { uri: 'https://acme.example/a|b.png' }, background_image: { uri: 'logo.png' } };
     const good = { logo: { uri: 'https://acme.example/ä.png' } };
     const times = { createdAt: new Date(0), updatedAt: new Date(0) } as const;

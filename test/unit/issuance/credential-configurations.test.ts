@@ -10,7 +10,7 @@ import { CreateKeyChain } from '../../../application/keys/key-chains.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
-import { parseWritten } from '../../../domain/shared/parse-written.ts';
+import { parseInput } from '../../../domain/shared/parse-input.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
 import { query } from '../verification/kit.ts';
@@ -73,7 +73,7 @@ describe('The credential configurations of a tenant', () => {
     expect(await ids(caller({ issuance: [] }))).to.deep.equal(['badge', 'card']);
   });
 
-  it('are created, and replaced whole: what is left out has its default', async () => {
+  it('are created, and replaced entirely: omitted properties get their defaults', async () => {
     await put({ description: 'For members', lifeTime: 3_600 });
     const created = (await get('card')).createdAt;
     world.clock.forward(60_000);
@@ -83,7 +83,7 @@ describe('The credential configurations of a tenant', () => {
     expect(await get('card')).to.deep.equal(replaced);
   });
 
-  it('change in what is said, and forget what is set to null', async () => {
+  it('change the given properties, and reset those that are null', async () => {
     await put({ description: 'For members', lifeTime: 3_600 });
     expect(await update('card', { lifeTime: 7_200 })).to.include({
       lifeTime: 7_200,
@@ -96,7 +96,7 @@ describe('The credential configurations of a tenant', () => {
     expect(back).to.include({ keyBinding: true, statusManagement: false, maxIssuances: 3 });
   });
 
-  it('keep a secret that answers show as a placeholder, as long as it goes to the same place', async () => {
+  it('keep the secret of a placeholder as long as its destination is the same', async () => {
     await put({ claims: null, claimsWebhook: WEBHOOK });
     const hidden = { ...WEBHOOK, auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } };
     const { claimsWebhook } = await update('card', { claimsWebhook: hidden });
@@ -116,7 +116,7 @@ describe('The credential configurations of a tenant', () => {
     expect(await endOf(remove('card'))).to.equal('not_found');
   });
 
-  it('ask for presentations that there are; a restricted client for its own, and those that stood there', async () => {
+  it('require existing presentations; a restricted client may name its own, and unchanged ones', async () => {
     expect(await put({ iaeActions: asking('age') })).to.deep.include({ iaeActions: asking('age') });
     const narrow = () => caller({ presentation: ['other'] });
     expect(await update('card', { iaeActions: asking('age') }, narrow())).to.include({ id: 'card' });
@@ -164,7 +164,7 @@ describe('The credential configurations of a tenant', () => {
       await put({ id: 'keyed', config: { ...CONFIG, scope: 'keyed' }, vct: 'urn:k', keyChainId: 'theirs' });
       await put({ ...MINE, keyChainId: 'own-key' });
     });
-    const hosted = async () => `${(await caller().configured).issuer}/vct/hosted`;
+    const hosted = async () => `${(await caller().tenant).issuer}/vct/hosted`;
     const attacks: [string, () => Promise<object> | object][] = [
       ['type', () => ({ vct: 'urn:card:1' })],
       ['type, by metadata', () => ({ vct: { vct: 'urn:card:1' } })],
@@ -195,7 +195,7 @@ describe('The credential configurations of a tenant', () => {
       });
     }
 
-    it('are made with names of their own under the common key, and keep what others gave them', async () => {
+    it('are created with their own names under the common key, and keep values of others', async () => {
       const fresh = { id: 'new', config: { ...CONFIG, scope: 'new' }, vct: 'urn:new' };
       expect(await put(fresh, mine())).to.include({ vct: 'urn:new' });
       await update('mine', { vct: 'urn:card:1', config: CONFIG, keyChainId: 'theirs' });
@@ -328,7 +328,7 @@ describe('The credential configurations of a tenant', () => {
       const write = async () =>
         new ReplaceCredentialConfiguration(world).execute(
           caller(),
-          parseWritten(CredentialConfigurationBody, { ...FRAMED, id: 'bad', ...changes }),
+          parseInput(CredentialConfigurationBody, { ...FRAMED, id: 'bad', ...changes }),
         );
       const ends = [await endOf(write())];
       if (path !== 'id' && path !== 'config') ends.push(await endOf(update('card', changes)));

@@ -61,7 +61,7 @@ describe('RetrieveDeferred', () => {
   };
   const transaction = (id: string) => world.store.read(ACME).deferred(id);
 
-  it('asks to come again while the backend has not decided', async () => {
+  it('returns issuance_pending while the backend has not decided', async () => {
     const promised = await promise();
     const { status, text } = await fetch(promised);
     expect([status, JSON.parse(text)]).to.deep.equal([202, { transaction_id: promised.id, interval: 7 }]);
@@ -69,7 +69,7 @@ describe('RetrieveDeferred', () => {
     expect([failure.code, failure.details.intervalSeconds]).to.deep.equal(['issuance_pending', 7]);
   });
 
-  it('hands out what is ready once, and completes the session', async () => {
+  it('returns the ready credential once, and completes the session', async () => {
     const promised = await ready();
     const { status, text } = await fetch(promised);
     const issued = JSON.parse(text) as Issued;
@@ -81,14 +81,14 @@ describe('RetrieveDeferred', () => {
     expect(await endOf(fetch(promised))).to.equal('invalid_transaction_id');
   });
 
-  it('hands out one credential more by name in the older form', async () => {
+  it('returns one credential by name in the older form', async () => {
     const { token, id } = await ready();
     const { text } = await get(token, id);
     const body = JSON.parse(text) as Issued & { credential: string };
     expect(body.credential).to.equal(body.credentials[0]?.credential);
   });
 
-  it('hands out once, however many come at the same time', async () => {
+  it('returns it once to concurrent requests', async () => {
     const promised = await ready();
     const ends = await Promise.all([1, 2, 3].map(() => endOf(fetch(promised))));
     expect(ends.sort()).to.deep.equal(['done', 'invalid_transaction_id', 'invalid_transaction_id']);
@@ -198,7 +198,7 @@ describe('RetrieveDeferred', () => {
     });
   }
 
-  it('gives up what its session cannot issue any more', async () => {
+  it('fails a transaction that its session can no longer complete', async () => {
     const promised = await promise();
     const failed = { id: promised.session, anytime: ['active'], to: 'failed' } as const;
     await world.store.commit(ACME, { session: failed }, world.clock.now());
@@ -206,7 +206,7 @@ describe('RetrieveDeferred', () => {
     expect(await transaction(promised.id)).to.deep.include({ status: 'failed' });
   });
 
-  it('hands out nothing that was revoked before the wallet came', async () => {
+  it('returns no credential that was revoked before the request', async () => {
     const promised = await ready();
     const caller = rememberedCaller(await world.caller());
     await world.revokeSession.execute(caller, { sessionId: promised.session, status: 1 });
@@ -263,7 +263,7 @@ describe('DecideDeferred', () => {
     expect(batches.map((batch) => [batch.id, batch.count])).to.deep.equal([[completed.batchId, 2]]);
   });
 
-  it('takes credentials that the backend made', async () => {
+  it('accepts credentials that the backend issued', async () => {
     const { id, session } = await promise();
     const completed = await decide.complete(caller, id, { credential: 'a.b.c~' });
     expect(completed).to.deep.include({ status: 'ready', credentials: ['a.b.c~'] });
@@ -271,7 +271,7 @@ describe('DecideDeferred', () => {
     expect(batches.map(({ count, statusListId }) => [count, statusListId])).to.deep.equal([[1, null]]);
   });
 
-  it('gives up, and fails the session with a reason for the operator', async () => {
+  it('fails the session with a reason for the operator', async () => {
     const { id, session } = await promise();
     const failed = await decide.fail(caller, id, 'no such person');
     expect(failed).to.deep.include({ status: 'failed', errorMessage: 'no such person' });
@@ -279,7 +279,7 @@ describe('DecideDeferred', () => {
     expect([status, outcome?.failure]).to.deep.equal(['failed', { code: 'deferred_failed', message: 'no such person' }]);
   });
 
-  it('stands in the audit log', async () => {
+  it('is written to the audit log', async () => {
     const { id } = await promise();
     await decide.complete(caller, id, CLAIMS);
     const entries = await world.store.forTenant(ACME, ({ audit }) => audit.list({ limit: 10 }));
@@ -340,7 +340,7 @@ describe('DecideDeferred', () => {
     });
   }
 
-  it('refuses claims that may not be issued, says where, and takes nothing for it', async () => {
+  it('rejects invalid claims with their path, and stores nothing', async () => {
     const { id, session } = await promise();
     const { code, details } = await failureOf(decide.complete(caller, id, { claims: { name: 7 } }));
     expect([code, details.errors?.[0]?.path]).to.deep.equal(['invalid_input', 'claims.name']);
@@ -348,7 +348,7 @@ describe('DecideDeferred', () => {
     expect((await world.stored(session)).batches).to.deep.equal([]);
   });
 
-  it('refuses to complete what nobody configured any more', async () => {
+  it('refuses to complete a credential whose configuration was removed', async () => {
     const { id } = await promise();
     await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('later'), {
       by: 'system',
@@ -356,7 +356,7 @@ describe('DecideDeferred', () => {
     expect(await endOf(decide.complete(await world.caller(), id, CLAIMS))).to.equal('conflict');
   });
 
-  it('takes one of three ways to complete', () => {
+  it('accepts one of three ways to complete', () => {
     const bodies = [CLAIMS, { credential: 'a' }, { credentials: ['a'] }, {}, { ...CLAIMS, credential: 'a' }];
     const good = bodies.map((body) => DeferredCompletion.safeParse(body).success);
     expect(good).to.deep.equal([true, true, true, false, false]);

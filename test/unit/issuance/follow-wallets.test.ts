@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { TellFallen } from '../../../application/issuance/tell-fallen.ts';
+import { NotifyWalletRevocations } from '../../../application/issuance/notify-wallet-revocations.ts';
 import { FollowWallets } from '../../../application/oauth/follow-wallets.ts';
 import type { EventPublisher, RevocationNotice } from '../../../application/ports/event-publisher.ts';
 import { TenantConfiguration } from '../../../application/tenant-cache/tenant-configuration.ts';
@@ -18,7 +18,7 @@ describe('Credentials that follow their wallet', () => {
   let world: WalletWorld;
   let wallet: AttestedWallet;
   let follow: FollowWallets;
-  let tell: TellFallen;
+  let tell: NotifyWalletRevocations;
 
   beforeEach(async () => {
     world = await WalletWorld.open();
@@ -26,7 +26,7 @@ describe('Credentials that follow their wallet', () => {
     await world.issues({ ...wallet.provider.configuration(), batchSize: 5 });
     await world.offers({ id: 'card', statusManagement: true, lifeTime: 30 * DAY });
     follow = new FollowWallets(world);
-    tell = new TellFallen(world);
+    tell = new NotifyWalletRevocations(world);
     wallet.says = { client_status: { status: wallet.provider.status(3), exp: world.seconds + 10 * DAY } };
   });
   afterEach(() => sinon.restore());
@@ -67,7 +67,7 @@ describe('Credentials that follow their wallet', () => {
   /** The list says that a copy is good for a minute. */
   const LATER = 90;
 
-  it('are revoked when it is, once the list is looked at again', async () => {
+  it('are revoked when it is, at the next fetch of the list', async () => {
     const [one, other] = [await issue(), await issue()];
     wallet.says = { client_status: { status: wallet.provider.status(4) } };
     const lasting = await issue();
@@ -79,7 +79,7 @@ describe('Credentials that follow their wallet', () => {
     expect(await run(2 * LATER), 'they follow nothing more').to.equal(0);
   });
 
-  it('are revoked also in a list that another process made meanwhile', async () => {
+  it('are also revoked in a list that another process created meanwhile', async () => {
     const one = await issue();
     revoke(3);
     const behind = sinon.stub(TenantConfiguration.prototype, 'statusLists').resolves([]);
@@ -113,14 +113,14 @@ describe('Credentials that follow their wallet', () => {
     expect([await statusOf(batch), await statusOf(untouched)]).to.deep.equal([[1, 1, 1], [0]]);
   });
 
-  it('stay while it is suspended, since what is revoked stays so', async () => {
+  it('are unchanged while it is suspended, since revocation is permanent', async () => {
     const one = await issue();
     revoke(3, 2);
     expect(await run(LATER)).to.equal(0);
     expect(await statusOf(one)).to.deep.equal([0]);
   });
 
-  it('are revoked by nobody while the list cannot be had, or is signed by somebody else', async () => {
+  it('are not revoked while the list is unavailable or has another signer', async () => {
     const one = await issue();
     await run();
     revoke(3);
@@ -203,7 +203,7 @@ describe('Credentials that follow their wallet', () => {
     expect(await statusOf(one)).to.deep.equal([1]);
   });
 
-  it('are not swept away by a list that stands under another address', async () => {
+  it('are not revoked by a list that is served at another address', async () => {
     const one = await issue();
     revoke(3);
     const { answer } = world.remote;
@@ -213,7 +213,7 @@ describe('Credentials that follow their wallet', () => {
     expect(list?.uri).to.equal(`${wallet.provider.url}/status/1`);
     const swapped = { ...list, uri: `${wallet.provider.url}/status/2` } as NonNullable<typeof list>;
     const now = new Date(world.clock.now().getTime() + LATER * 1000);
-    const asked = world.walletProviderTrust.followedList((await world.tenantConfigurations.stored(ACME)) as never, swapped, now);
+    const asked = world.walletProviderTrust.followedList((await world.tenantConfigurations.readStored(ACME)) as never, swapped, now);
     expect(
       await asked.then(
         () => 'taken',
@@ -269,7 +269,7 @@ describe('Credentials that follow their wallet', () => {
       return one;
     };
 
-    it('are told of them once, whom nobody can be told from', async () => {
+    it('are reported once, without data that identifies the holder', async () => {
       const { session } = await fallen();
       expect(await tell.execute(asPublisher())).to.equal(2);
       expect(await tell.execute(asPublisher())).to.equal(0);
@@ -290,7 +290,7 @@ describe('Credentials that follow their wallet', () => {
       expect((await world.session(session)).outcome?.revokedWithWallet, 'once').to.have.length(1);
     });
 
-    it('are kept for nobody once there are no subscribers', async () => {
+    it('are not kept for later if there are no subscribers', async () => {
       await fallen();
       await tell.execute(asPublisher({ isReady: false }));
       await tell.execute();
@@ -299,7 +299,7 @@ describe('Credentials that follow their wallet', () => {
     });
   });
 
-  it('fall also when their session is gone', async () => {
+  it('are revoked even if their session was removed', async () => {
     const one = await issue();
     await world.store.commit(ACME, { removes: one.session as SessionId }, world.clock.now());
     revoke(3);
@@ -308,7 +308,7 @@ describe('Credentials that follow their wallet', () => {
     expect(await tell.execute()).to.equal(1);
   });
 
-  it('do not follow where the configuration says no, or nobody attests anything', async () => {
+  it('do not follow if the configuration disables it, or if the wallet has no attestation', async () => {
     const lists = async () => (await world.store.maintenance.followedLists(ACME, 10)).length;
     await world.offers({ id: 'card', statusManagement: true, followWalletStatus: false });
     await issue();
@@ -326,7 +326,7 @@ describe('Credentials that follow their wallet', () => {
   const expOf = ({ issued }: Awaited<ReturnType<typeof issue>>) =>
     issued.credentials.map(({ credential }) => decode(credential.split('~')[0] ?? '').payload['exp'] as number);
 
-  it('end before their wallet is looked after no longer', async () => {
+  it('expire before their wallet is no longer maintained', async () => {
     await world.offers({
       id: 'card',
       statusManagement: true,
@@ -362,7 +362,7 @@ describe('Credentials that follow their wallet', () => {
     expect(await endOf(wallet.issue(token)), 'nothing was spent').to.equal('done');
   });
 
-  it('tell a backend nothing of where their wallet would be revoked', async () => {
+  it('hide the status of their wallet from the backend', async () => {
     await world.offers({
       ...{ id: 'card', statusManagement: true, claims: null },
       claimsWebhook: { url: 'https://shop.example/claims' },
@@ -372,7 +372,7 @@ describe('Credentials that follow their wallet', () => {
     expect(JSON.stringify(world.webhooks.calls)).to.include('claims').and.not.to.include('wallet_statuses');
   });
 
-  it('are deferred and followed once they are made', async () => {
+  it('are deferred, and followed once they are created', async () => {
     await world.offers({
       ...{ id: 'card', statusManagement: true, claims: null },
       claimsWebhook: { url: 'https://shop.example/claims' },

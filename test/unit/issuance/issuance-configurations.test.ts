@@ -7,14 +7,14 @@ import {
   effectiveIssuance,
   type IssuanceConfiguration,
   IssuanceConfigurationBody,
-  isPreferenceKnown,
+  isPreferredServerAvailable,
   WalletClient,
   withDefaults,
 } from '../../../domain/issuance/issuance-configuration.ts';
-import { keepWalletListPins } from '../../../domain/issuance/kept-list-pins.ts';
+import { keepWalletListPins } from '../../../domain/issuance/wallet-list-pins.ts';
 import { registrationOf } from '../../../domain/issuance/wallet-provider.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { parseWritten } from '../../../domain/shared/parse-written.ts';
+import { parseInput } from '../../../domain/shared/parse-input.ts';
 import { TrustListReplacement } from '../../../domain/trust-lists/list-configuration.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
@@ -24,7 +24,7 @@ import { ACME, type AdministrationWorld, anAdministration, endOf } from '../admi
 import { anIssuance, DISPLAY, ISSUER } from './kit.ts';
 
 describe('An issuance configuration', () => {
-  it('that was stored before a member existed has its default, and keeps what it says', () => {
+  it('that was stored without a new property has its default, and keeps its values', () => {
     const time = new Date('2026-01-01T00:00:00Z');
     const stored = {
       id: 'default',
@@ -42,7 +42,7 @@ describe('An issuance configuration', () => {
     });
   });
 
-  it('follows its profile whatever was stored, the chained server included', () => {
+  it('follows its profile whatever is stored, including the chained server', () => {
     const upstream = { issuer: 'https://login.example', clientId: 'c' };
     const stored = (chainedAs: object | null) =>
       effectiveIssuance(
@@ -82,9 +82,9 @@ describe('An issuance configuration', () => {
     }
   });
 
-  it('knows the server that it prefers, if any', () => {
+  it('has an existing preferred server, if any', () => {
     const known = (preferredAuthServer: string | null | undefined) =>
-      isPreferenceKnown(ISSUER, {
+      isPreferredServerAvailable(ISSUER, {
         ...anIssuance({ authServers: ['https://as.example'] }),
         preferredAuthServer,
       });
@@ -92,7 +92,7 @@ describe('An issuance configuration', () => {
     expect(known('https://else.example')).to.equal(false);
   });
 
-  it('keeps who was pinned for its lists of wallet providers, unless it says otherwise or drops one', () => {
+  it('keeps the pinned signers of its lists of wallet providers, unless they are given or a list is removed', () => {
     const of = (walletProviderTrustLists: string[], ...walletProviderTrustListCertificates: string[]) => ({
       walletProviderTrustLists,
       walletProviderTrustListCertificates,
@@ -146,7 +146,7 @@ describe('A wallet provider that is registered', () => {
     return registrationOf([provider], clientId, { chain: [leaf.certificate], anchor })?.redirectUris;
   };
 
-  it('is known by the certificate that signs, or by the one that vouches for that', () => {
+  it('is identified by the signing certificate, or by that of its authority', () => {
     expect(found(leaf)).to.deep.equal(['https://wallet.example/cb']);
     expect(found(root)).to.deep.equal(['https://wallet.example/cb']);
   });
@@ -171,7 +171,7 @@ const BAD_KEYS: [string, object][] = [
 ];
 const WALLET = { client_id: 'wallet', jwks_uri: 'https://wallet.example/jwks' };
 
-describe('How a tenant issues', () => {
+describe('The issuance configuration of a tenant', () => {
   const DISPLAY = [{ name: 'Acme', locale: 'en' }];
 
   let world: AdministrationWorld;
@@ -185,7 +185,7 @@ describe('How a tenant issues', () => {
     world = await anAdministration();
   });
 
-  it('is made of defaults and stored by whoever looks first', async () => {
+  it('is created from defaults and stored at the first read', async () => {
     const first = await get();
     expect(first).to.deep.include({ id: 'default', batchSize: 1, dPopRequired: true, display: DISPLAY });
     world.clock.forward(1_000);
@@ -193,7 +193,7 @@ describe('How a tenant issues', () => {
     expect(await stored()).to.deep.equal(first);
   });
 
-  it('is replaced whole', async () => {
+  it('is replaced entirely', async () => {
     const { createdAt } = await put({ batchSize: 7, dPopRequired: false });
     world.clock.forward(1_000);
     const replaced = await put({ refreshTokenSeconds: 0 });
@@ -252,12 +252,12 @@ describe('How a tenant issues', () => {
       served = new Map([FIRST, SECOND].map((uri) => [uri, trustList({ entities: [], signer: operator }, seconds)]));
     });
 
-    it('pins who signs them, and shows whom', async () => {
+    it('pins their signers, and returns them', async () => {
       const written = await issuing({ walletProviderTrustLists: [FIRST, SECOND] });
       expect(written.walletProviderTrustListCertificates).to.deep.equal([pem(operator)]);
       expect(calls).to.deep.equal([FIRST, SECOND]);
     });
-    it('keeps who was pinned, and looks only for lists that are new', async () => {
+    it('keeps pinned signers, and fetches only new lists', async () => {
       await issuing({ walletProviderTrustLists: [FIRST] });
       calls = [];
       const again = await issuing({ walletProviderTrustLists: [FIRST], batchSize: 3 });
@@ -265,7 +265,7 @@ describe('How a tenant issues', () => {
       await issuing({ walletProviderTrustLists: [FIRST, SECOND] });
       expect(calls).to.deep.equal([SECOND]);
     });
-    it('keeps the certificates that are given, and accepts a list that cannot be fetched under them', async () => {
+    it('keeps given certificates, and accepts an unavailable list with them', async () => {
       const walletProviderTrustListCertificates = [pem(operator)];
       served.delete(FIRST);
       const written = await issuing({
@@ -332,7 +332,7 @@ describe('How a tenant issues', () => {
         served.set(SECOND, signedList('WalletProvider'));
         expect(await endOf(issuing({ walletProviderTrustLists: [FIRST, SECOND] }))).to.equal('done');
       });
-      it('keeps one that an earlier release stored', async () => {
+      it('preserves one that an earlier release stored', async () => {
         await issuing({ walletProviderTrustLists: [FIRST] });
         served.set(FIRST, signedList('PID/Issuance'));
         expect(await endOf(issuing({ walletProviderTrustLists: [FIRST], batchSize: 3 }))).to.equal('done');
@@ -378,7 +378,7 @@ describe('How a tenant issues', () => {
     ],
   ];
   for (const [what, changes, path] of refused) {
-    it(`is not ${what}, and stays as it was`, async () => {
+    it(`is not ${what}, and is unchanged`, async () => {
       const before = await put({ batchSize: 3 });
       expect(await endOf(put(changes))).to.equal(`invalid_input ${path}`);
       expect(await stored()).to.deep.equal(before);
@@ -435,7 +435,7 @@ describe('How a tenant issues', () => {
   for (const [what, changes, path] of documents) {
     it(`is not written ${what}`, async () => {
       const body = { display: [{ name: 'Bad', locale: 'en' }], ...changes };
-      const write = async () => new ReplaceIssuanceConfiguration(world).execute(caller(), parseWritten(IssuanceConfigurationBody, body));
+      const write = async () => new ReplaceIssuanceConfiguration(world).execute(caller(), parseInput(IssuanceConfigurationBody, body));
       const end = await endOf(write());
       expect(`${end}.`.startsWith(`invalid_input ${path}.`), end).to.equal(true);
       expect(await stored()).to.equal(undefined);

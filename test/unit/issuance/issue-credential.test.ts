@@ -123,7 +123,7 @@ describe('IssueCredential', () => {
     });
   }
   for (const [what, code, ask] of bodies) {
-    it(`refuses ${what}, and keeps why, as long as there is place, and nothing else`, async () => {
+    it(`rejects ${what}, and records only the reason, up to a limit`, async () => {
       const { session: before, batches } = await world.stored(offered.session.id);
       const refused = await failureOf(execute({ ...(await ask()), requestId: 'r-1' }));
       expect(refused.code).to.equal(code);
@@ -180,9 +180,9 @@ describe('IssueCredential', () => {
     expect(payloads[0]?.['status'].status_list.uri).to.equal(`${wallet.issuer}/status-list/${list?.id}`);
   });
 
-  it('issues without proofs what binds no key, by the identifier that the wallet was given', async () => {
+  it('issues a credential without key binding without proofs, by its identifier', async () => {
     const { code } = await anOffer(world, { credentialConfigurationIds: ['unbound'] });
-    const { body } = await wallet.redeem(code, { wanted: ['unbound'] });
+    const { body } = await wallet.redeem(code, { requestedIds: ['unbound'] });
     const named = {
       credential_configuration_id: undefined,
       credential_identifier: 'unbound',
@@ -196,7 +196,7 @@ describe('IssueCredential', () => {
     expect(await endOf(execute(byConfiguration))).to.equal('insufficient_scope');
   });
 
-  it('is not found at a tenant that is not there', async () => {
+  it('is not found at an unknown tenant', async () => {
     expect(await endOf(execute(await wallet.wanting(token), 'nobody' as TenantId))).to.equal('not_found');
   });
 });
@@ -231,14 +231,14 @@ describe('A credential request', () => {
     expect([read.callCount, commit.callCount]).to.deep.equal([0, 1]);
   });
 
-  it('is issued by a process that remembers nothing of it', async () => {
+  it('is issued by a process without cached data', async () => {
     const { request, offered } = await ready();
     const other = new IssueCredential(world.elsewhere());
     expect((await other.execute(ACME, request)).status).to.equal(200);
     expect((await world.stored(offered.session.id)).batches).to.have.length(1);
   });
 
-  it('is judged by what another process configured a moment ago', async () => {
+  it('uses the configuration that another process changed just before', async () => {
     const { request, offered } = await ready();
     await world.offers({ id: 'card', claims: { name: 'Grace' } });
     const { text } = await execute(request);
@@ -332,29 +332,29 @@ describe('A credential request', () => {
     });
   }
 
-  it('gets nothing more of what was revoked, and gives its status entry back', async () => {
+  it('gets no credential after its revocation, and releases its status entry', async () => {
     const listed = { credential_configuration_id: 'listed' };
     const both = { credentialConfigurationIds: ['listed', 'card'] };
     const { token, request, offered } = await ready(both, listed);
     await execute(request);
     const caller = rememberedCaller(await world.caller());
     await world.revokeSession.execute(caller, { sessionId: offered.session.id, status: 1 });
-    const giveBack = sinon.spy(world.statusAllocator, 'giveBack');
+    const giveBack = sinon.spy(world.statusAllocator, 'release');
     expect(await endOf(wallet.issue(token, listed))).to.equal('credential_request_denied');
     expect(giveBack.callCount).to.be.at.least(1);
     expect((await world.stored(offered.session.id)).batches).to.have.length(1);
   });
 
-  it('gives no status entry back while nobody knows whether its credentials are on record', async () => {
+  it('keeps its status entries while it is unknown if its credentials were recorded', async () => {
     const listed = { credential_configuration_id: 'listed' };
     const { request } = await ready({ credentialConfigurationIds: ['listed'] }, listed);
     sinon.stub(world.store, 'commit').callsFake(() => Promise.reject(new Error('the connection broke')));
-    const giveBack = sinon.spy(world.statusAllocator, 'giveBack');
+    const giveBack = sinon.spy(world.statusAllocator, 'release');
     const error = await execute(request).catch((reason: unknown) => reason);
     expect([String(error), giveBack.callCount]).to.deep.equal(['Error: the connection broke', 0]);
   });
 
-  it('may come with a bearer token where the tenant takes those, and is told so otherwise', async () => {
+  it('accepts a bearer token if the tenant allows it, and rejects it otherwise', async () => {
     await world.issues({ dPopRequired: false });
     const bearer = await wallet.redeem((await anOffer(world)).code, {
       request: wallet.oauth('token', {}, { dpop: [] }),
@@ -368,9 +368,9 @@ describe('A credential request', () => {
   });
 });
 
-describe('What was made of one version of a credential configuration', () => {
+describe('A value derived from one version of a credential configuration', () => {
   const world = aWorld();
-  const { configured } = world.caller([]);
+  const { tenant: configured } = world.caller([]);
   const bytes = { type: 'string', contentEncoding: 'base64' };
   const versions = [
     aConfiguration({
@@ -385,20 +385,20 @@ describe('What was made of one version of a credential configuration', () => {
   /** Both of them before the tenant is known to have another revision, as somebody sees them who reads while it changes. */
   const ofBoth = <T>(make: (version: (typeof versions)[number]) => T): readonly T[] => [versions[0], versions[1], versions[0]].map(make);
 
-  it('is not taken for what another one says of disclosures', () => {
+  it('has its own disclosures', () => {
     const hidden = ofBoth((version) => [...(frameOf(configured, version)?.hidden ?? [])]);
     expect(hidden).to.deep.equal([['name'], ['born'], ['name']]);
   });
 
-  it('is not taken for what another one asks of claims', async () => {
+  it('has its own claim types', async () => {
     const ports = { ...world, schemaValidator: new AjvSchemaValidator() };
     const faults = await Promise.all(
-      ofBoth((configuration) => findClaimProblems(ports, { configured, configuration, claims: { name: 'Ada' } })),
+      ofBoth((configuration) => findClaimProblems(ports, { tenant: configured, configuration, claims: { name: 'Ada' } })),
     );
     expect(faults.map(({ length }) => length)).to.deep.equal([0, 1, 0]);
   });
 
-  it('is made once for as long as that version is there, also when it was read anew', () => {
+  it('is derived once while that version exists', () => {
     const counted: string[] = [];
     const make = (document: object, name: string) => configured.deriveOf(document, 'counted', () => counted.push(name));
     const [one, other] = [{}, {}];
@@ -407,7 +407,7 @@ describe('What was made of one version of a credential configuration', () => {
     expect(counted).to.deep.equal(['one', 'other']);
   });
 
-  it('does not hold it: what is kept counts as much as was made, and not what it was made of', async () => {
+  it('does not reference it: a cached value counts its own size only', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const make = () => {
@@ -422,7 +422,7 @@ describe('What was made of one version of a credential configuration', () => {
     expect(made.deref()).to.equal(undefined);
   });
 
-  it('is not taken for what another one says of bytes, or of its type', () => {
+  it('has its own binary claims and its own type', () => {
     expect(ofBoth((version) => binarySchemaOf(configured, version)).map(Boolean)).to.deep.equal([false, true, false]);
     const texts = ofBoth((version) => hostedType(configured, version)?.text);
     expect(texts[0]).to.be.a('string').and.not.equal(texts[1]);

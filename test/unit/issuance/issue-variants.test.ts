@@ -5,7 +5,7 @@ import type { WalletRequest } from '../../../application/issuance/issue-credenti
 import { AuthorizationServerError } from '../../../application/ports/authorization-servers.ts';
 import { WebhookError } from '../../../application/ports/webhooks.ts';
 import { prepareMdoc, sealMdoc } from '../../../domain/formats/mdoc/issue.ts';
-import { findBackendCredentialProblems } from '../../../domain/issuance/handed-in.ts';
+import { findBackendCredentialProblems } from '../../../domain/issuance/backend-credential-problems.ts';
 import { ForeignTokenError } from '../../../domain/oauth/foreign-token.ts';
 import { MAX_ISSUANCES, type Session } from '../../../domain/sessions/session.ts';
 import type { FailureCode } from '../../../domain/shared/failure.ts';
@@ -59,7 +59,7 @@ describe('IssueCredential', () => {
       expect(decode(opened.credentials[0]?.credential ?? '').payload).to.include({ name: 'Ada' });
     });
 
-    it('takes nothing in the clear where it is required, and answers nothing in the clear', async () => {
+    it('rejects plain requests if it is required, and sends no plain response', async () => {
       await world.issues({ requestEncryption: 'required', responseEncryption: 'required' });
       const { session, code } = await anOffer(world);
       const token = await wallet.token({ session, code });
@@ -93,7 +93,7 @@ describe('IssueCredential', () => {
     before(() => world.issues({ authServers: [UPSTREAM] }));
     beforeEach(() => claims());
 
-    it('opens one session for its user, and tells the claims webhook who that is', async () => {
+    it('opens one session for its user, and sends the identity to the claims webhook', async () => {
       await world.offers({ id: 'hooked', claims: null, claimsWebhook: { url: 'https://backend.example' } });
       world.webhooks.answer = { hooked: { name: 'Grace' } };
       claims({ scope: 'card hooked' });
@@ -117,7 +117,7 @@ describe('IssueCredential', () => {
       expect(credentials).to.have.length(1);
     });
 
-    it('notes its user at the offer that it names', async () => {
+    it('records its user in the named offer', async () => {
       const { session } = await anOffer(world, { flow: 'authorization_code' });
       claims({ issuer_state: session.publicId, sub: 'grace' });
       await wallet.issue(token());
@@ -154,7 +154,7 @@ describe('IssueCredential', () => {
       expect(await endOf(execute(await wallet.wanting(token(), {}, bearer)))).to.equal('invalid_token');
     });
 
-    it('refuses a token of another server without asking anybody', async () => {
+    it('rejects a token of another server without a request', async () => {
       const verify = sinon.spy(world.authorizationServers, 'verifyToken');
       expect(await endOf(wallet.issue(token({ iss: 'https://else.example' })))).to.equal('invalid_token');
       expect(verify.callCount).to.equal(0);
@@ -201,7 +201,7 @@ describe('A credential whose claims a backend has', () => {
     world.issueCredential.execute(ACME, await wallet.wanting(token, { ...HOOKED, ...changes }));
   const deliveries = ({ outcome }: Session) => outcome?.deliveries?.map(({ webhook, result }) => [webhook, result]);
 
-  it('is issued with what the backend says, who is told what for', async () => {
+  it('is issued with the claims of the backend, which gets the context of the request', async () => {
     const { id, token } = await offer();
     let during: Session | undefined;
     world.webhooks.beforeAnswer = async () => {
@@ -228,7 +228,7 @@ describe('A credential whose claims a backend has', () => {
     expect(batches.map((batch) => batch.id)).to.deep.equal([issued.notification_id]);
   });
 
-  it('is asked for once, however often the request comes', async () => {
+  it('is requested once, even if the request is repeated', async () => {
     const { token } = await offer();
     const request = await wallet.wanting(token, HOOKED);
     const asked = [1, 2, 3].map(() => endOf(world.issueCredential.execute(ACME, request)));
@@ -238,7 +238,7 @@ describe('A credential whose claims a backend has', () => {
     expect(world.webhooks.calls).to.have.length(1);
   });
 
-  it('is asked for by nobody whose session is over', async () => {
+  it('is not requested for a session that has ended', async () => {
     const { id, token } = await offer();
     const failed = { id: id as Session['id'], anytime: ['active'], to: 'failed' } as const;
     await world.store.commit(ACME, { session: failed }, world.clock.now());
@@ -269,7 +269,7 @@ describe('A credential whose claims a backend has', () => {
     });
   }
 
-  it('is not issued when the session ended while the backend was asked', async () => {
+  it('is not issued when the session ended during the call to the backend', async () => {
     const { id, token } = await offer();
     world.webhooks.beforeAnswer = async () => {
       const failed = { id: id as Session['id'], anytime: ['active'], to: 'failed' } as const;
@@ -279,7 +279,7 @@ describe('A credential whose claims a backend has', () => {
     expect((await world.stored(id)).batches).to.deep.equal([]);
   });
 
-  it('is issued although the time of the offer ended while the backend was asked', async () => {
+  it('is issued even if the offer expired during the call to the backend', async () => {
     const offered = await anOffer(world, { credentialConfigurationIds: ['hooked'], expiresIn: 60 });
     const token = await wallet.token(offered);
     const start = world.clock.time;
@@ -325,7 +325,7 @@ describe('A credential whose claims a backend has', () => {
     expect(session.expiresAt, 'the session lives as long').to.deep.equal(transaction?.expiresAt);
   });
 
-  it('is promised a number of times, and then the backend is not asked any more', async () => {
+  it('is deferred a limited number of times, and then the backend is not called any more', async () => {
     world.webhooks.answer = { deferred: true };
     const { token } = await offer();
     const { transaction_id: id = '' } = JSON.parse((await ask(token)).text) as Issued;
@@ -389,7 +389,7 @@ describe('Credentials that a backend made itself', () => {
     it(`are warned of with ${what}`, () => expect(told(credentials, format)).to.deep.equal(expected));
   }
 
-  it('are warned of when they are none', () => {
+  it('cause a warning if they are invalid', () => {
     for (const text of ['abc', 'a.b.c~', mdoc(first)]) {
       expect(told([text], 'dc+sd-jwt', true, [first])[0], text).to.match(/^credentials\.0: it is no dc\+sd-jwt/);
     }

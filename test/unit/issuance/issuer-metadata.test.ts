@@ -5,7 +5,7 @@ import type { MetadataKind } from '../../../application/issuance/issuer-metadata
 import { localeListsOf, narrowTo, onlyLocaleOf, pickLocale } from '../../../domain/issuance/localized-metadata.ts';
 import { metadataSigner } from '../../../domain/issuance/metadata-signer.ts';
 import type { KeyChain, KeyUsage } from '../../../domain/keys/key-chain.ts';
-import { missingKeys } from '../../../domain/keys/key-chain-findings.ts';
+import { findMissingKeyProblems } from '../../../domain/keys/key-chain-findings.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
@@ -52,7 +52,7 @@ describe('GetIssuerMetadata', () => {
     expect(configurations((await issuer()).text)).not.to.have.property('newest');
   });
 
-  it('is signed where that is wanted, and signed anew after half a day', async () => {
+  it('is signed on request, and signed again after half a day', async () => {
     const signed = async () => (await issuer({ signed: true })).text;
     const first = await signed();
     const { header, payload } = decode(first);
@@ -97,7 +97,7 @@ describe('GetIssuerMetadata', () => {
       .and.not.deep.equal(byCredentials);
   });
 
-  it('is signed by nothing else under the profile eu, where it stands inside the plain form as well', async () => {
+  it('is only signed with the access certificate under the profile eu, and is included in the plain form', async () => {
     const fresh = await WalletWorld.open();
     await withoutAccess(fresh);
     const read = (wanted: object) => fresh.readIssuerMetadata.issuer(ACME, { ...PLAIN, ...wanted });
@@ -133,7 +133,7 @@ describe('GetIssuerMetadata', () => {
     expect((await issuer({ signed: true })).signed).to.equal(true);
   });
 
-  it('speaks one language where one is asked for', async () => {
+  it('uses one language on request', async () => {
     const { text, language } = await issuer({ languages: ['de'] });
     expect(language, 'other lists have only another language').to.equal(undefined);
     expect(text).to.include('Card de').and.not.include('Card en');
@@ -212,9 +212,9 @@ describe('The signer of issuer metadata', () => {
   }
 
   it('is demanded by the profile', () => {
-    expect(missingKeys([signing], 'eu')).to.have.length(1);
-    expect(missingKeys([signing, access], 'eu')).to.deep.equal([]);
-    expect(missingKeys([], 'haip')).to.deep.equal([]);
+    expect(findMissingKeyProblems([signing], 'eu')).to.have.length(1);
+    expect(findMissingKeyProblems([signing, access], 'eu')).to.deep.equal([]);
+    expect(findMissingKeyProblems([], 'haip')).to.deep.equal([]);
   });
 });
 
@@ -361,13 +361,13 @@ describe('The language of metadata', () => {
     },
   };
 
-  it('is one of those that are there', () => {
+  it('is one of the existing ones', () => {
     expect(localeListsOf(METADATA)).to.deep.equal([['en', 'de'], ['fr'], ['de', 'en']]);
     expect(localeListsOf({ display: [{ name: 'Acme', locale: 7 }, 'Acme'] })).to.deep.equal([[]]);
     expect(pickLocale(['de', 'en'], ['fr', '*', 'de']), 'any will do').to.equal(undefined);
   });
 
-  it('leaves out what is written in others, unless nothing else is there', () => {
+  it('omits other languages, unless there is nothing else', () => {
     const narrowed = narrowTo(METADATA, ['de']);
     expect(onlyLocaleOf(narrowed)).to.equal(undefined);
     expect(narrowed).to.deep.equal({
@@ -383,7 +383,7 @@ describe('The language of metadata', () => {
     });
   });
 
-  it('is looked up in each list, so that en finds en-US in one and en-GB in another', () => {
+  it('is selected in each list, so that en finds en-US in one and en-GB in another', () => {
     const lists = (office: readonly string[], card: readonly string[]) => ({
       display: office.map((locale) => ({ locale })),
       card: { display: card.map((locale) => ({ locale })) },

@@ -4,9 +4,9 @@ import type { WalletRequest } from '../../../application/issuance/issue-credenti
 import { hashCode } from '../../../application/oauth/pre-authorized-code-grant.ts';
 import { WebhookError } from '../../../application/ports/webhooks.ts';
 import { assertPending, type DeferredTransaction, deferredStatusAt } from '../../../domain/issuance/deferred.ts';
-import { claim, issuable, offerOver, spent } from '../../../domain/issuance/issuing.ts';
-import { noteNotification, parseNotification } from '../../../domain/issuance/notification.ts';
-import { renewableAfterwards, renews } from '../../../domain/issuance/renewal.ts';
+import { claim, offerEndedError, requestConsumption, requireIssuable } from '../../../domain/issuance/issuing.ts';
+import { appendNotification, parseNotification } from '../../../domain/issuance/notification.ts';
+import { mayRenew, renewableMask } from '../../../domain/issuance/renewal.ts';
 import type { IssuanceRequest, Session } from '../../../domain/sessions/session.ts';
 import { Failure, type FailureCode, OperatorReason } from '../../../domain/shared/failure.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
@@ -37,9 +37,9 @@ const ended = (work: () => unknown) => {
   }
 };
 
-it('an offer that is over says to the operator alone why, where that is another reason', () => {
-  expect(offerOver().cause).to.equal(undefined);
-  const { message, cause } = offerOver('it gave what it may');
+it('an ended offer states a different reason to the operator only', () => {
+  expect(offerEndedError().cause).to.equal(undefined);
+  const { message, cause } = offerEndedError('it gave what it may');
   expect([message, cause instanceof OperatorReason, String(cause)]).to.deep.equal([
     ...['the offer is over', true, 'Error: it gave what it may'],
   ]);
@@ -47,7 +47,7 @@ it('an offer that is over says to the operator alone why, where that is another 
 
 describe('A session of which a wallet wants a credential', () => {
   const asked = (change: Partial<Session>, id = 'card', grantId?: string, barred = 0) =>
-    ended(() => issuable({ ...SESSION, ...change }, id, NOW, grantId, { issued: 0, barred }));
+    ended(() => requireIssuable({ ...SESSION, ...change }, id, NOW, grantId, { issued: 0, barred }));
   const cases: readonly [string, () => string, string][] = [
     ['is right while it lasts', () => asked({}), 'done'],
     ['is right once it has completed', () => asked({ status: 'completed' }), 'done'],
@@ -73,25 +73,25 @@ describe('A session of which a wallet wants a credential', () => {
   ];
   for (const [what, outcome, expected] of cases) it(what, () => expect(outcome()).to.equal(expected));
 
-  it('is there', () => expect(ended(() => issuable(undefined, 'card', NOW, 'g'))).to.equal('the offer is over'));
+  it('is there', () => expect(ended(() => requireIssuable(undefined, 'card', NOW, 'g'))).to.equal('the offer is over'));
 
-  it('has to run in its time, and counts for renewals after it', () => {
-    const claimed = (expiresAt: Date) => claim({ ...SESSION, expiresAt }, 'card', spent([], 'g'), {}, NOW).session;
+  it('must be completed within its lifetime, and allows renewals after it', () => {
+    const claimed = (expiresAt: Date) => claim({ ...SESSION, expiresAt }, 'card', requestConsumption([], 'g'), {}, NOW).session;
     expect(claimed(at(60))).to.have.property('running');
     expect(claimed(NOW)).to.have.property('anytime').that.includes('expired');
   });
 
   it('rests on a grant where the token does', () => {
-    expect(spent([], undefined)).to.deep.equal({ uses: [] });
-    expect(spent([], 'g')).to.deep.equal({ uses: [], unrevoked: 'g' });
+    expect(requestConsumption([], undefined)).to.deep.equal({ uses: [] });
+    expect(requestConsumption([], 'g')).to.deep.equal({ uses: [], unrevoked: 'g' });
   });
 
   it('can be renewed afterwards for what does not come from its offer', () => {
-    const of = (change: Partial<Session>) => renewableAfterwards({ ...SESSION, issuedMask: 3, ...change });
+    const of = (change: Partial<Session>) => renewableMask({ ...SESSION, issuedMask: 3, ...change });
     expect(of({})).to.equal(1);
     expect(of({ request: null })).to.equal(3);
     expect(of({ request: { kind: 'verification' } as PostedVerification })).to.equal(0);
-    expect([renews(SESSION, 'card', 'g'), renews(SESSION, 'card', undefined)]).to.deep.equal([true, false]);
+    expect([mayRenew(SESSION, 'card', 'g'), mayRenew(SESSION, 'card', undefined)]).to.deep.equal([true, false]);
   });
 });
 
@@ -112,7 +112,7 @@ describe('A deferred transaction', () => {
   });
 });
 
-describe('What a wallet tells of a credential', () => {
+describe('A notification of a wallet', () => {
   const read = (body: object, type: string | undefined = 'application/json') =>
     ended(() => parseNotification(type, Buffer.from(JSON.stringify(body))));
   const good = { notification_id: 'n', event: 'credential_accepted' };
@@ -138,16 +138,16 @@ describe('What a wallet tells of a credential', () => {
     it(`is refused with ${what}`, () => expect(read(body, type)).to.not.equal('done'));
   }
 
-  it('is noted once, and not without end', () => {
+  it('is recorded once, and limited in number', () => {
     const told = (id: string, event: 'credential_accepted' | 'credential_deleted') =>
       ({ id, event, credentialConfigurationId: 'card', at: '' }) as const;
-    const first = noteNotification([], told('n', 'credential_accepted')) ?? [];
-    expect(noteNotification(first, told('n', 'credential_accepted'))).to.equal(undefined);
-    expect(noteNotification(first, told('n', 'credential_deleted'))).to.have.length(2);
-    expect(noteNotification(first, told('m', 'credential_accepted'))).to.have.length(2);
+    const first = appendNotification([], told('n', 'credential_accepted')) ?? [];
+    expect(appendNotification(first, told('n', 'credential_accepted'))).to.equal(undefined);
+    expect(appendNotification(first, told('n', 'credential_deleted'))).to.have.length(2);
+    expect(appendNotification(first, told('m', 'credential_accepted'))).to.have.length(2);
     const many = Array.from({ length: 100 }, (_, i) => ({ ...told(`${i}`, 'credential_deleted') }));
-    expect(noteNotification(many, told('n', 'credential_accepted'))).to.equal(undefined);
-    expect(noteNotification(many.slice(1), told('n', 'credential_accepted'))).to.have.length(100);
+    expect(appendNotification(many, told('n', 'credential_accepted'))).to.equal(undefined);
+    expect(appendNotification(many.slice(1), told('n', 'credential_accepted'))).to.have.length(100);
   });
 });
 
@@ -183,7 +183,7 @@ describe('ReceiveNotification', () => {
   const execute = (request: WalletRequest, tenantId = ACME) => world.receiveNotification.execute(tenantId, request);
   const outcome = async ({ session }: Given) => (await world.session(session)).outcome;
 
-  it('notes what became of the credential', async () => {
+  it('records the event of the credential', async () => {
     const given = await issued();
     await execute(asking(given, { event_description: 'it is in' }));
     expect(await outcome(given)).to.deep.equal({
@@ -201,7 +201,7 @@ describe('ReceiveNotification', () => {
     expect(world.webhooks.calls).to.deep.equal([]);
   });
 
-  it('has the same effect when it comes twice as when it comes once', async () => {
+  it('is idempotent', async () => {
     const given = await issued(NOTIFY);
     await execute(asking(given));
     const noted = await outcome(given);
@@ -210,7 +210,7 @@ describe('ReceiveNotification', () => {
     expect(world.webhooks.calls).to.have.length(1);
   });
 
-  it('is told to the backend, with the call on record before and after', async () => {
+  it('is sent to the backend, with the call recorded before and after it', async () => {
     const given = await issued(NOTIFY);
     const results: unknown[] = [];
     const note = async () => results.push((await outcome(given))?.deliveries?.map(({ result }) => result));
@@ -224,7 +224,7 @@ describe('ReceiveNotification', () => {
     expect(world.webhooks.calls.map(({ body }) => body)).to.deep.equal([{ session: given.session, notification }]);
   });
 
-  it('is told to the webhook of the configuration where the offer names none', async () => {
+  it('is sent to the webhook of the configuration if the offer names none', async () => {
     await execute(asking(await issued({}, 'told')));
     expect(world.webhooks.calls).to.have.length(1);
   });
@@ -237,7 +237,7 @@ describe('ReceiveNotification', () => {
     expect(delivery).to.include({ webhook: 'notification', result: 'failed', detail: 'no answer in time' });
   });
 
-  it('is heard by a process that was configured otherwise a moment ago', async () => {
+  it('is accepted by a process with an outdated configuration', async () => {
     const given = await issued();
     await world.issues();
     const commit = sinon.spy(world.store, 'commit');
@@ -262,7 +262,7 @@ describe('ReceiveNotification', () => {
     ['an id of nobody', 'invalid_notification_id', (given) => asking(given, { notification_id: 'none' })],
   ];
   for (const [what, code, ask] of refusals) {
-    it(`refuses ${what}, and notes nothing`, async () => {
+    it(`rejects ${what}, and records nothing`, async () => {
       const given = await issued(NOTIFY);
       expect(await endOf(execute(ask(given)))).to.equal(code);
       expect(await outcome(given)).to.equal(null);
@@ -270,7 +270,7 @@ describe('ReceiveNotification', () => {
     });
   }
 
-  it('refuses the id of another session', async () => {
+  it('rejects the id of another session', async () => {
     const [one, other] = [await issued(), await issued()];
     expect(await endOf(execute(asking({ ...one, id: other.id })))).to.equal('invalid_notification_id');
     expect(await outcome(other)).to.equal(null);
@@ -294,7 +294,7 @@ describe('ReceiveNotification', () => {
     expect(await outcome(given)).to.equal(null);
   });
 
-  it('is not found at a tenant that is not there', async () => {
+  it('is not found at an unknown tenant', async () => {
     expect(await endOf(execute(asking(await issued()), 'nobody' as TenantId))).to.equal('not_found');
   });
 });
@@ -303,7 +303,7 @@ const HOUR = 3600;
 const TTL = 24 * HOUR;
 const CLAIMS = (id: string) => ({ credentialClaims: { [id]: { type: 'inline', claims: { name: 'Eve' } } } });
 
-describe('A credential that is renewed after the session of its offer', () => {
+describe('A credential renewed after the end of its session', () => {
   let world: WalletWorld;
   let wallet: Wallet;
 
@@ -335,7 +335,7 @@ describe('A credential that is renewed after the session of its offer', () => {
     ['is over', false],
     ['was removed', true],
   ] as const) {
-    it(`comes from its configuration when the session ${what}, as long as its refresh token lives`, async () => {
+    it(`uses its configuration when the session ${what}, as long as its refresh token is valid`, async () => {
       const given = await collected();
       await world.later(TTL + HOUR, async () => {
         if (gone) await cleanUp();
@@ -346,7 +346,7 @@ describe('A credential that is renewed after the session of its offer', () => {
     });
   }
 
-  it('is asked for at the webhook of its configuration', async () => {
+  it('is requested from the webhook of its configuration', async () => {
     world.webhooks.answer = { asked: { name: 'Grace' } };
     const given = await collected({}, 'asked');
     await world.later(TTL + HOUR, async () => {
@@ -356,7 +356,7 @@ describe('A credential that is renewed after the session of its offer', () => {
     expect(world.webhooks.calls.map(({ body }) => body['session'])).to.deep.equal([given.session.id, given.session.id]);
   });
 
-  it('is not renewed from claims of the offer once its session was removed, whatever the configuration says', async () => {
+  it('is not renewed from claims of the offer once its session was removed', async () => {
     const given = await collected(CLAIMS('card'));
     await world.later(TTL + HOUR, async () => {
       expect((await renew(given)).credentials, 'as long as the session is kept').to.have.length(1);
@@ -368,7 +368,7 @@ describe('A credential that is renewed after the session of its offer', () => {
     });
   });
 
-  it('is renewed beside one that came with the offer, which is not', async () => {
+  it('is renewed, but not the one with claims of the offer', async () => {
     const ids = { credentialConfigurationIds: ['card', 'pass'] };
     const offered = await anOffer(world, { ...ids, ...CLAIMS('pass') });
     const { body } = await wallet.redeem(offered.code);
@@ -397,7 +397,7 @@ describe('A credential that is renewed after the session of its offer', () => {
     await world.change({ sessionConfig: null });
   });
 
-  it('is not a first one: what nobody collected in time is over', async () => {
+  it('cannot be a credential that was never issued: the offer expired', async () => {
     const offered = await anOffer(world, { credentialConfigurationIds: ['card', 'pass'] });
     const { body } = await wallet.redeem(offered.code);
     await wallet.issue(body.access_token);
@@ -419,7 +419,7 @@ describe('A credential that is renewed after the session of its offer', () => {
     });
   });
 
-  it('keeps no grant for a wallet that gets no refresh token', async () => {
+  it('stores no grant for a wallet without a refresh token', async () => {
     await world.issues({ dPopRequired: false });
     const { code } = await anOffer(world);
     await wallet.redeem(code, { request: wallet.oauth('token', {}, { dpop: [] }) });

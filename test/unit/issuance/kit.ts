@@ -4,7 +4,7 @@ import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
 import { CredentialFactory } from '../../../application/issuance/credential-factory.ts';
-import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
+import { createKeyChain } from '../../../application/keys/create-key-chain.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import type { TenantConfiguration } from '../../../application/tenant-cache/tenant-configuration.ts';
 import { type CredentialConfiguration, CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
@@ -66,7 +66,7 @@ export async function aFactory(algorithm: SigningAlgorithm = 'ES256', country?: 
   const kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
   const clock = new SetClock();
   const ports = { kms, random, clock, certificateAuthority: new X509Authority({ kms, random }) };
-  const chain = await makeKeyChain(ports, {
+  const chain = await createKeyChain(ports, {
     tenantId: 'acme',
     usages: ['signing'],
     subjectName: 'Acme',
@@ -78,11 +78,11 @@ export async function aFactory(algorithm: SigningAlgorithm = 'ES256', country?: 
   const factory = new CredentialFactory({ kms, random, clock });
   const make = async (
     configuration: CredentialConfiguration,
-    claims: Parameters<CredentialFactory['make']>[2],
+    claims: Parameters<CredentialFactory['create']>[2],
     more: { chain?: KeyChain; status?: { idx: number; uri: string }; holderKey?: undefined } = {},
   ) => {
     const instance = { holderKey: newKey().jwk, ...more } as never;
-    const [credential = ''] = await factory.make(aView(more.chain ?? chain), configuration, claims, [instance]);
+    const [credential = ''] = await factory.create(aView(more.chain ?? chain), configuration, claims, [instance]);
     return credential;
   };
   return { factory, clock, chain, kms, make };

@@ -12,11 +12,11 @@ import { isUndisclosed, processDisclosures } from '../../../domain/formats/sd-jw
 import { parseSdJwt } from '../../../domain/formats/sd-jwt/parse.ts';
 import {
   credentialTimes,
-  drawnWithin,
   type ExpiryRange,
   expiryRanges,
   mdocValidity,
   protocolClaims,
+  randomWithin,
   sdJwtTimes,
 } from '../../../domain/issuance/credential.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
@@ -38,7 +38,7 @@ describe('Making an SD-JWT VC', () => {
   };
   const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-  it('keeps whatever was claimed, disclosed in nests and arrays or not at all', async () => {
+  it('keeps all claims, with nested, array or no disclosures', async () => {
     await fc.assert(
       fc.asyncProperty(someClaims, fc.infiniteStream(fc.boolean()), async (claims, choices) => {
         const frame = aFrameFor(claims, () => choices.next().value);
@@ -59,7 +59,7 @@ describe('Making an SD-JWT VC', () => {
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withoutDecoys(member)]));
   }
 
-  it('ends with the certificate that it carries at the latest, and has no end unless it was given a life', async () => {
+  it('expires with its certificate at the latest, and does not expire without a lifetime', async () => {
     const make = async (lifeTime?: number) =>
       open(
         await world.make(aConfiguration({ vct: 'urn:card:1', ...(lifeTime && { lifeTime }) }), {
@@ -88,12 +88,12 @@ describe('Making an SD-JWT VC', () => {
     expect(payload).to.not.have.property('vct#integrity');
   });
 
-  it('carries the certificate of its signature, also when its chain is rotated while others are made', async () => {
+  it('contains the certificate of its signature, also when its chain is rotated meanwhile', async () => {
     const { chain: rotated } = await aFactory();
     const view = aView(world.chain);
     for (const chain of [world.chain, { ...rotated, id: world.chain.id }, world.chain]) {
       view.keyChains = async () => [chain];
-      const [text = ''] = await world.factory.make(view, aConfiguration(), { name: 'Ada' }, [{}]);
+      const [text = ''] = await world.factory.create(view, aConfiguration(), { name: 'Ada' }, [{}]);
       const { header, signature, signingInput } = open(text);
       const leaf = new X509Certificate(Buffer.from((header['x5c'] as string[])[0] ?? '', 'base64'));
       const key = { key: leaf.publicKey, dsaEncoding: 'ieee-p1363' } as const;
@@ -104,7 +104,7 @@ describe('Making an SD-JWT VC', () => {
   it('ends copies that live for minutes each on its own, within its lifetime', async () => {
     const short = aConfiguration({ vct: 'urn:card:1', lifeTime: 300 });
     const instances = Array.from({ length: 40 }, () => ({}));
-    const copies = await world.factory.make(aView(world.chain), short, { name: 'Ada' }, instances);
+    const copies = await world.factory.create(aView(world.chain), short, { name: 'Ada' }, instances);
     const payloads = copies.map((text) => open(text).payload);
     const now = Math.floor(world.clock.now().getTime() / 1000);
     const lives = payloads.map(({ exp }) => Number(exp) - now);
@@ -113,13 +113,13 @@ describe('Making an SD-JWT VC', () => {
     for (const { iat } of payloads) expect(Number(iat) % 3600).to.equal(0);
   });
 
-  it('binds no key when none is asked for', async () => {
+  it('binds no key without a requested one', async () => {
     const configuration = aConfiguration({ vct: 'urn:card:1', keyBinding: false });
     const { payload } = open(await world.make(configuration, { name: 'Ada' }, { holderKey: undefined }));
     expect(payload).to.include({ vct: 'urn:card:1' }).and.not.have.property('cnf');
   });
 
-  it('vouches for frozen type metadata, and for no other', async () => {
+  it('contains the integrity of frozen type metadata only', async () => {
     const integrityOf = async (changes: Record<string, unknown>) =>
       open(await world.make(aConfiguration(changes), { name: 'Ada' })).payload['vct#integrity'];
     expect(await integrityOf({})).to.equal(undefined);
@@ -150,7 +150,7 @@ describe('Making an mdoc', () => {
 
   const read = (text: string, docType = BADGE.docType) => readIssuerSigned(text, docType);
 
-  it('keeps whatever was claimed', async () => {
+  it('keeps all claims', async () => {
     await fc.assert(
       fc.asyncProperty(someClaims, async (claims) => {
         const { elements } = read(await world.make(anMdoc(BADGE), claims));
@@ -160,11 +160,12 @@ describe('Making an mdoc', () => {
     );
   });
 
-  it('binds it to the device, without padding, dated in whole hours and without fractions (N145)', async () => {
+  // issuance N145
+  it('binds it to the device key, without padding, with times in whole hours', async () => {
     const holder = newKey();
     const status = { idx: 7, uri: `${ISSUER}/status-list/1` };
     const instance = { holderKey: holder.jwk as never, status };
-    const [text = ''] = await world.factory.make(aView(world.chain), anMdoc(BADGE, { lifeTime: 7200 }), { name: 'Ada' }, [instance]);
+    const [text = ''] = await world.factory.create(aView(world.chain), anMdoc(BADGE, { lifeTime: 7200 }), { name: 'Ada' }, [instance]);
     expect(text).to.match(/^[A-Za-z0-9_-]+$/);
     const { mso, opened } = read(text);
     expect(mso.docType).to.equal(BADGE.docType);
@@ -203,7 +204,7 @@ describe('Making an mdoc', () => {
     });
   }
 
-  it('lives 90 days unless told otherwise, and not longer than its certificate', async () => {
+  it('is valid for 90 days by default, and not longer than its certificate', async () => {
     const validityOf = async (lifeTime: number | undefined) =>
       read(await world.make(anMdoc(BADGE, { lifeTime }), { name: 'Ada' })).mso.validity;
     const usual = await validityOf(undefined);
@@ -216,19 +217,21 @@ describe('Making an mdoc', () => {
     expect(long.validUntil <= world.chain.active.notAfter).to.equal(true);
   });
 
-  it('makes copies that share neither salts nor numbers, but all of their times', async () => {
+  it('creates copies that share all times, but neither salts nor digest ids', async () => {
     const claims = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`name_${index}`, index]));
     const copies = await Promise.all([1, 2, 3].map(() => world.make(anMdoc(BADGE), claims)));
     const opened = copies.map((text) => read(text));
-    const items = opened.flatMap(({ opened: { items } }) => [...(items.get(NAMESPACE) ?? [])].map(({ whole }) => whole.toString('hex')));
+    const items = opened.flatMap(({ opened: { items } }) =>
+      [...(items.get(NAMESPACE) ?? [])].map(({ encoded: whole }) => whole.toString('hex')),
+    );
     expect(new Set(items).size).to.equal(36);
     expect(new Set(opened.map(({ mso }) => JSON.stringify(mso.validity))).size).to.equal(1);
   });
 
-  it('makes copies that live for minutes, each with an end of its own within its lifetime', async () => {
+  it('creates copies of short lifetime, each with its own expiry within the lifetime', async () => {
     const instances = Array.from({ length: 40 }, () => ({ holderKey: newKey().jwk as never }));
     const short = anMdoc(BADGE, { lifeTime: 300 });
-    const copies = await world.factory.make(aView(world.chain), short, { name: 'Ada' }, instances);
+    const copies = await world.factory.create(aView(world.chain), short, { name: 'Ada' }, instances);
     const times = copies.map((text) => read(text).mso.validity);
     const now = Math.floor(world.clock.now().getTime() / 1000);
     const lives = times.map(({ validUntil }) => validUntil.getTime() / 1000 - now);
@@ -242,7 +245,7 @@ describe('Making an mdoc', () => {
       [MDL_NAMESPACE]: { family_name: 'Ada', issuing_country },
     });
 
-    it('is made for the country of its signer alone', async () => {
+    it('is issued for the country of its signer only', async () => {
       const german = await aFactory('ES256', 'DE');
       const { elements } = read(await german.make(anMdoc(), licence('DE')), MDL);
       expect(elements).to.deep.equal(licence('DE'));
@@ -252,7 +255,7 @@ describe('Making an mdoc', () => {
       expect((failure.cause as Error).message).to.match(/key chain .* issuing_country is another than DE((?!FR).)*$/);
     });
 
-    it('is made for any country where the certificates name none', async () => {
+    it('is issued for any country if the certificates name none', async () => {
       const { elements } = read(await world.make(anMdoc(), licence('FR')), MDL);
       expect(elements).to.deep.equal(licence('FR'));
     });
@@ -270,7 +273,7 @@ describe('Making an mdoc', () => {
     expect((await failureOf(made)).code).to.equal('invalid_proof');
   });
 
-  it('comes with the types of a driving licence', async () => {
+  it('has the types of a driving licence', async () => {
     const claims = {
       family_name: 'Nygård',
       birth_date: '1984-01-26',
@@ -344,7 +347,7 @@ describe('The times of an mdoc', () => {
     });
   }
 
-  it('are the same within an hour, as those of an SD-JWT VC are, whatever is drawn', () => {
+  it('are the same within an hour, like those of an SD-JWT VC, for any random number', () => {
     const later = new Date(NOW.getTime() + 20 * 60_000);
     for (const lifeTime of [7200, 2 * DAY, 3 * DAY, undefined]) {
       expect(mdocValidity(later, lifeTime, WIDE, 0.9)).to.deep.equal(mdocValidity(NOW, lifeTime, WIDE, 0));
@@ -357,7 +360,7 @@ describe('The end of a credential', () => {
   const seconds = Math.floor(NOW.getTime() / 1000);
   const LAST_DRAWN = 1 - 2 ** -32;
 
-  it('is never later than its lifetime says, nor are two hours or more cut by more than their unit', () => {
+  it('is never after its lifetime, and is shortened by at most its unit from two hours on', () => {
     for (const lifeTime of [60, 61, 300, 1199, 1800, 7199, 7200, 9000, DAY, 2 * DAY, 2 * DAY + 1, 400 * DAY]) {
       for (const drawn of [0, 0.5, LAST_DRAWN]) {
         const { iat, exp = 0 } = credentialTimes(NOW, lifeTime, drawn);
@@ -370,7 +373,7 @@ describe('The end of a credential', () => {
     }
   });
 
-  it('is drawn from the whole last tenth of less than two hours, both of its ends included', () => {
+  it('is random within the last tenth of a lifetime below two hours, limits included', () => {
     for (const [lifeTime, first, last] of [
       [300, 270, 300],
       [1800, 1620, 1800],
@@ -387,7 +390,7 @@ describe('The end of a credential', () => {
 
   it('of the first and the last third are more than two minutes apart from one hour on', () => {
     for (let lifeTime = 3600; lifeTime < 7200; lifeTime++) {
-      const end = (range: ExpiryRange, random: number) => credentialTimes(NOW, lifeTime, drawnWithin(range, random)).exp ?? 0;
+      const end = (range: ExpiryRange, random: number) => credentialTimes(NOW, lifeTime, randomWithin(range, random)).exp ?? 0;
       // The larger what is drawn, the earlier the end.
       expect(end('first third', LAST_DRAWN) - end('last third', 0), `${lifeTime}`).to.be.above(120);
       expect(end('first third', 0) - seconds, `${lifeTime}`).to.equal(lifeTime);
@@ -415,7 +418,7 @@ describe('The end of a credential', () => {
     }
   });
 
-  it('stays within the certificate, whatever is drawn', () => {
+  it('stays within the certificate, for any random number', () => {
     const signer = { ...WIDE, notAfter: at('2026-06-01T12:39:50') };
     expect(sdJwtTimes(NOW, 300, signer, 0).exp).to.equal(signer.notAfter.getTime() / 1000);
     expect(mdocValidity(NOW, 300, signer, 0).validUntil).to.deep.equal(signer.notAfter);
@@ -442,7 +445,7 @@ describe('The times of an SD-JWT VC', () => {
   }
 });
 
-describe('What the service writes into an SD-JWT VC', () => {
+describe('The payload of an SD-JWT VC', () => {
   const named = { issuer: 'https://issuer.example/acme', vct: 'urn:card:1' };
   const written = (more: object = {}) => protocolClaims({ ...named, times: credentialTimes(NOW, null, 0), ...more });
 

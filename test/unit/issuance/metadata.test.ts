@@ -62,7 +62,7 @@ describe('Credential issuer metadata', () => {
     });
   });
 
-  it('have no member that says nothing, however deep', () => {
+  it('omit empty properties at every depth', () => {
     const claims = [
       { path: ['list', null], display: [] },
       { path: ['name'], display: [{ name: 'N' }] },
@@ -82,7 +82,7 @@ describe('Credential issuer metadata', () => {
     expect(unbound.credential_metadata).to.have.keys(['display']);
   });
 
-  it('say nothing to users of a credential of which nobody said anything', () => {
+  it('omit display properties of a credential that has none', () => {
     const configurations = [
       aConfiguration({ config: { format: 'dc+sd-jwt' } }),
       aConfiguration({ id: 'empty', config: { format: 'dc+sd-jwt', display: [], claims: [] } }),
@@ -146,7 +146,7 @@ describe('Credential issuer metadata', () => {
     });
   }
 
-  it('ask for proofs as they are configured', () => {
+  it('contain proof types as configured', () => {
     const required = { key_storage: ['iso_18045_high'], user_authentication: ['iso_18045_moderate'] };
     const proof = { proof_signing_alg_values_supported: ALGORITHMS, key_attestations_required: required };
     expect(only({ keyAttestationsRequired: required }).proof_types_supported).to.deep.equal({
@@ -184,7 +184,7 @@ describe('Credential issuer metadata', () => {
     expect(metadataWith()).to.not.have.property('preferred_client_status_period');
   });
 
-  it('say how often a copy is presented, where wallets look for it', () => {
+  it('contain the reuse policy in the property that wallets read', () => {
     const options = [{ details: ['once_only'], batch_size: 10, reissue_trigger_unused: 2 }];
     const credentialReusePolicy = { id: 'arf_annex_ii', options };
     expect(only({ credentialReusePolicy }).credential_metadata).to.deep.equal({
@@ -201,7 +201,7 @@ describe('Credential issuer metadata', () => {
     expect(unbound).to.not.have.any.keys('proof_types_supported', 'cryptographic_binding_methods_supported');
   });
 
-  it('carry the disclosure policy where there is one', () => {
+  it('contain the disclosure policy if there is one', () => {
     const embeddedDisclosurePolicy = { policy: 'allowList', values: ['CN=Shop'] };
     expect(only({ embeddedDisclosurePolicy })['disclosure_policy']).to.deep.equal(embeddedDisclosurePolicy);
     expect(only({})).to.not.have.property('disclosure_policy');
@@ -304,7 +304,7 @@ describe('Authorization server metadata', () => {
     expect(idleMembers(bare)).to.deep.equal([]);
   });
 
-  it('of the chained server are alike under its own address, without pre-authorized codes', () => {
+  it('of the chained server are the same at its address, without pre-authorized codes', () => {
     const configurations = [aConfiguration(), aConfiguration({ id: 'other', iaeActions: REDIRECT })];
     const parts = { issuer: ISSUER, issuance: anIssuance(), configurations, profile: null };
     expect(chainedAsMetadata(parts)).to.deep.equal({
@@ -317,7 +317,7 @@ describe('Authorization server metadata', () => {
     expect(builtIn({ refreshTokenSeconds: 0 })['grant_types_supported']).to.not.include('refresh_token');
   });
 
-  it('name the ways in which a wallet may say who it is', () => {
+  it('list the authentication methods of wallets', () => {
     const required = builtIn({ walletAttestationRequired: true });
     const attested = ['attest_jwt_client_auth', 'attest_jwt_client_auth_dpop'];
     expect(required['token_endpoint_auth_methods_supported']).to.deep.equal(attested);
@@ -334,7 +334,7 @@ describe('Authorization server metadata', () => {
     expect(registered['token_endpoint_auth_signing_alg_values_supported']).to.deep.equal(ALGORITHMS);
   });
 
-  it('name the proofs of possession that are taken with an attestation', () => {
+  it('name the accepted proofs of possession of an attestation', () => {
     const methods = (issuance: Record<string, unknown>, profile: 'haip' | 'eu' | null = null) =>
       builtIn(issuance, {}, profile)['client_attestation_pop_methods_supported'];
     const [header, dpop] = ['attestation_pop_jwt', 'dpop_combined'];

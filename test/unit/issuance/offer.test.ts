@@ -44,7 +44,7 @@ describe('A request for an offer', () => {
     ['visitor', { interactive: true }],
   ]);
   const check = (changes: object, servers: readonly string[]) =>
-    ended(() => assertOfferRequest(written(changes), { known, servers, issuer: ISSUER }));
+    ended(() => assertOfferRequest(written(changes), { configurations: known, servers, issuer: ISSUER }));
   const visiting = { credentialConfigurationIds: ['visitor'] };
   const cases: readonly [string, object, readonly string[], string][] = [
     ['for a code, where the built-in server is on', PRE_AUTHORIZED, [ISSUER], 'done'],
@@ -91,7 +91,7 @@ describe('An offer', () => {
   const byLogin = (changes: object, servers: readonly string[]) =>
     composeOffer(ISSUER, written(changes), { issuerState: 's' }, servers)['grants'];
 
-  it('names a server only where there are several, and one is meant', () => {
+  it('names a server only if there are several and one was requested', () => {
     const code = { 'pre-authorized_code': 'c' };
     expect(byCode({}, [ISSUER])).to.deep.equal(code);
     expect(byCode({}, [ISSUER, OTHER])).to.deep.equal({ ...code, authorization_server: ISSUER });
@@ -103,7 +103,7 @@ describe('An offer', () => {
     });
   });
 
-  it('tells of a transaction code what the user has to know', () => {
+  it('describes the transaction code for the user', () => {
     const told = (changes: object) => (byCode(changes, [ISSUER]) as JsonObject)['tx_code'];
     expect(told({ tx_code: '1234' })).to.deep.equal({ input_mode: 'numeric', length: 4 });
     expect(told({ tx_code: 'ab1', tx_code_description: 'by post' })).to.deep.equal({
@@ -165,7 +165,7 @@ describe('A request for a credential', () => {
     expect(named(byId('theirs'), token({ identifiers: true, configurationOfIdentifier }))).to.equal('unknown_credential_configuration');
   });
 
-  it('is told what is wrong with the name', () => {
+  it('gets the error code for an invalid name', () => {
     const identified = token({ identifiers: true });
     expect([{}, { ...byId('card'), ...byIdentifier('card') }].map((body) => named(body))).to.deep.equal(
       Array(2).fill('invalid_credential_request'),
@@ -248,7 +248,7 @@ describe('CreateOffer', () => {
     ['a configuration whose own claims do not fit', { credentialConfigurationIds: ['empty'] }, 'credentialConfigurationIds.0'],
   ];
   for (const [what, changes, path] of refusals) {
-    it(`refuses ${what} and says where`, async () => {
+    it(`refuses ${what} and names the path`, async () => {
       const before = await all();
       const { code, details } = await failureOf(offer(changes));
       expect([code, details.errors?.map((error) => error.path)]).to.deep.equal(['invalid_input', [path]]);
@@ -273,7 +273,7 @@ describe('CreateOffer', () => {
     expect(await endOf(offer({}, ['card']))).to.equal('done');
   });
 
-  it('stores a session and the hash of a code, and keeps no transaction code', async () => {
+  it('stores a session and the hash of a code, but no transaction code', async () => {
     const { uri, session: id } = await offer({ tx_code: '402917', notifyWebhook: WEBHOOK });
     const { session, batches } = await world.stored(id);
     const request = session.request as IssuanceRequest;
@@ -316,13 +316,13 @@ describe('CreateOffer', () => {
     expect([await seconds(60), await seconds(31_536_000)]).to.deep.equal([60, 86_400]);
   });
 
-  it('passes the offer to a page that asks for it', async () => {
+  it('returns the offer for a page on request', async () => {
     const { dcApi, session } = await offer({ response_type: 'dc-api' });
     const { offer: sent } = (await world.session(session)).request as IssuanceRequest;
     expect(dcApi).to.deep.equal({ protocol: 'openid4vci-v1', data: sent });
   });
 
-  it('is made of what another process configured a moment ago', async () => {
+  it('uses the configuration that another process changed just before', async () => {
     const remembered = rememberedCaller(await world.caller());
     await world.offers({ id: 'newest' });
     const wanted = body({ credentialConfigurationIds: ['newest'] });
@@ -330,23 +330,23 @@ describe('CreateOffer', () => {
     await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('newest'), {
       by: 'system',
     });
-    const stale = rememberedCaller({ ...(await world.caller()), configured: remembered.remembered });
+    const stale = rememberedCaller({ ...(await world.caller()), tenant: remembered.cachedTenant });
     expect(await endOf(world.createOffer.execute(stale, wanted))).to.equal('invalid_input');
   });
 
-  it('is judged by the rights that the client has now', async () => {
+  it('is checked with the current rights of the client', async () => {
     const remembered = rememberedCaller(await world.caller());
     await world.issues({ batchSize: 2, chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
     const again = async () => {
       throw new Failure('forbidden', 'the client lost its role');
     };
-    expect(await endOf(world.createOffer.execute({ ...remembered, again }, body()))).to.equal('forbidden');
+    expect(await endOf(world.createOffer.execute({ ...remembered, reauthorize: again }, body()))).to.equal('forbidden');
   });
 });
 
 const NOBODY = 'nobody' as TenantId;
 
-describe('Before a wallet asks', () => {
+describe('Preparation of an issuance:', () => {
   let world: WalletWorld;
 
   before(async () => {
@@ -357,7 +357,7 @@ describe('Before a wallet asks', () => {
   describe('FetchOffer', () => {
     const fetch = (publicId: string, tenantId = ACME) => world.fetchOffer.execute(tenantId, publicId as PublicId);
 
-    it('hands the offer out and notes the first fetch only', async () => {
+    it('returns the offer and records the first fetch only', async () => {
       const { session } = await anOffer(world);
       const request = session.request as IssuanceRequest;
       expect(await fetch(session.publicId)).to.deep.equal(request.offer);
@@ -367,7 +367,7 @@ describe('Before a wallet asks', () => {
       expect(await world.session(session.id)).to.deep.equal(fetched);
     });
 
-    it('finds nothing under a name that nobody gave', async () => {
+    it('rejects an unknown name', async () => {
       expect(await endOf(fetch('a name that is not there'))).to.equal('not_found');
     });
 
@@ -376,14 +376,14 @@ describe('Before a wallet asks', () => {
       expect(await endOf(fetch(session.publicId, NOBODY))).to.equal('not_found');
     });
 
-    it('finds nothing once the time of the offer is over', async () => {
+    it('is not found once the offer has expired', async () => {
       const { session } = await anOffer(world, { expiresIn: 60 });
       expect(await world.later(60, () => endOf(fetch(session.publicId)))).to.equal('not_found');
       expect((await world.session(session.id)).status).to.equal('active');
     });
 
     for (const visits of [0, 1]) {
-      it(`finds nothing of an offer that another process ended after ${visits} visits here`, async () => {
+      it(`rejects an offer that another process ended after ${visits} visits here`, async () => {
         const { session } = await anOffer(world);
         for (let visit = 0; visit < visits; visit++) await fetch(session.publicId);
         const failed = { id: session.id, anytime: ['active', 'fetched'], to: 'failed' } as const;
@@ -398,7 +398,7 @@ describe('Before a wallet asks', () => {
       expect(await endOf(fetch(publicId))).to.equal('not_found');
     });
 
-    it('finds nothing at a tenant that another process suspended', async () => {
+    it('is not found at a tenant that another process has suspended', async () => {
       const { session } = await anOffer(world);
       await world.change({ status: 'suspended' });
       expect(await endOf(fetch(session.publicId))).to.equal('not_found');
@@ -408,7 +408,7 @@ describe('Before a wallet asks', () => {
   });
 
   describe('CreateNonce', () => {
-    it('makes a nonce of this tenant that lasts five minutes, and writes nothing', async () => {
+    it('creates a nonce of this tenant that is valid for five minutes, without a write', async () => {
       const commit = sinon.spy(world.store, 'commit');
       const { cNonce: nonce } = await world.createNonce.execute(ACME);
       const read = (tenantId: TenantId, seconds = 0) =>
@@ -419,11 +419,11 @@ describe('Before a wallet asks', () => {
       expect((await world.createNonce.execute(ACME)).cNonce).not.to.equal(nonce);
     });
 
-    it('makes one for DPoP proofs with it, where the tenant uses any', async () => {
+    it('creates one for DPoP proofs with it, if the tenant uses them', async () => {
       expect((await world.createNonce.execute(ACME)).dpopNonce).to.be.a('string');
     });
 
-    it('makes none for a tenant that is unknown or suspended', async () => {
+    it('creates none for a tenant that is unknown or suspended', async () => {
       expect(await endOf(world.createNonce.execute(NOBODY))).to.equal('not_found');
       await world.change({ status: 'suspended' });
       const elsewhere = new CreateNonce(world.elsewhere());

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { HolderKeys } from '../../../application/issuance/holder-keys.ts';
 import { KeyAttestations } from '../../../application/issuance/key-attestations.ts';
-import { makeChallenge } from '../../../domain/oauth/challenge.ts';
+import { createChallenge } from '../../../domain/oauth/challenge.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { type HolderKey, keyProof, newKey } from '../../support/raw-wallet.ts';
@@ -32,7 +32,7 @@ describe('Key attestations', () => {
     if (key === undefined) throw new Error('no key');
     const random = Buffer.alloc(10);
     random.writeUInt32BE(drawn++);
-    return makeChallenge(key, tenant, purpose, client.now, random);
+    return createChallenge(key, tenant, purpose, client.now, random);
   };
   type Options = NonNullable<Parameters<ClientWorld['provider']['keyAttestation']>[1]>;
   const attest = (options: Options = {}, of: readonly HolderKey[] = keys) =>
@@ -88,7 +88,7 @@ describe('Key attestations', () => {
     expect(await proven({ jwt: own })).to.deep.equal(jwks(first, second));
   });
 
-  it('have all their nonces spent together with those of the proofs', async () => {
+  it('have all their nonces consumed together with those of the proofs', async () => {
     const [one, other] = [nonce(), nonce()];
     const header = { key_attestation: attest({ nonce: one }) };
     expect((await prove({ jwt: [proof(header, { nonce: one })] })).used).to.have.length(1);
@@ -162,13 +162,13 @@ describe('Key attestations', () => {
     });
   }
 
-  it('that do not expire pass alone, but not beside a proof', async () => {
+  it('that do not expire are accepted alone, but not with a proof', async () => {
     const text = attest({ payload: { exp: undefined } });
     expect(await proven({ attestation: [text] })).to.deep.equal(jwks(...keys));
     await expectRefusal({ jwt: [proof({ key_attestation: text })] });
   });
 
-  it('need a nonce as a proof of their own, and none in a proof of type jwt', async () => {
+  it('need a nonce as a separate proof, but not in a proof of type jwt', async () => {
     const text = attest({ payload: { nonce: undefined } });
     await expectRefusal({ attestation: [text] });
     const { holderKeys: proven_, used } = await prove({ jwt: [proof({ key_attestation: text })] });
@@ -226,7 +226,7 @@ describe('Key attestations', () => {
     await expectRefusal({ jwt: proofs }, 'invalid_proof', {});
   });
 
-  it('do not make up for a key that stands in two proofs', async () => {
+  it('do not allow the same key in two proofs', async () => {
     const header = { key_attestation: attest() };
     await expectRefusal({ jwt: [proof(header), proof(header)] });
     const byName = proof({ jwk: undefined, kid: '0', ...header });
@@ -248,7 +248,7 @@ describe('Key attestations', () => {
         }
       });
 
-      it(`and none stands for another: ${level}`, async () => {
+      it(`and none implies another: ${level}`, async () => {
         for (const proofs of says(['iso_18045_high'])) {
           await expectRefusal(proofs, 'invalid_proof', wants('iso_18045_basic'));
         }
@@ -281,7 +281,7 @@ describe('Key attestations', () => {
       await expectRefusal({ jwt: [proof(header, { nonce: 'invented' })] }, 'invalid_nonce');
     });
 
-    it('but everything else is told before', async () => {
+    it('but every other fault is reported first', async () => {
       await stale(attest({ nonce: 'invented' }));
       for (const text of [
         attest({ nonce: 'invented', payload: { exp: 1 } }),
@@ -298,7 +298,7 @@ describe('Key attestations', () => {
     const listed = (more: Options = {}) => attest({ ...more, payload: { status: client.provider.status(7), ...more.payload } });
     const asked = () => client.world.remote.calls.filter(({ url }) => url.endsWith('/status/1')).length;
 
-    it('as the status list of the provider says', async () => {
+    it('according to the status list of the provider', async () => {
       for (const proofs of inBothTypes(listed())) expect(await proven(proofs)).to.have.length(3);
     });
 
@@ -310,7 +310,7 @@ describe('Key attestations', () => {
       }
     });
 
-    it('and nobody is asked before everything else is right', async () => {
+    it('and the status list is fetched last, after all other checks', async () => {
       for (const text of [listed({ payload: { exp: 1 } }), listed({ nonce: 'invented' })]) {
         for (const proofs of inBothTypes(text)) await refusal(proofs);
       }
@@ -319,23 +319,23 @@ describe('Key attestations', () => {
       expect(asked()).to.equal(1);
     });
 
-    it('and nobody who cannot be asked is trusted', async () => {
+    it('and are rejected if the status is unavailable', async () => {
       const status = { status_list: { idx: 7, uri: `${client.provider.url}/elsewhere` } };
       for (const proofs of inBothTypes(attest({ payload: { status } }))) await expectRefusal(proofs);
     });
   });
 
-  describe('that nobody asked for', () => {
+  describe('that are not required', () => {
     const untrusted = async () => ({
       jwt: [proof({ key_attestation: attest({ signer: await stranger() }) })],
     });
 
-    it('are judged where the tenant has trust lists', async () => {
+    it('are verified if the tenant has trust lists', async () => {
       expect(await proven({ jwt: [proof({ key_attestation: attest() })] }, {})).to.have.length(3);
       await expectRefusal(await untrusted(), 'invalid_proof', {});
     });
 
-    it('are passed over where it has none, and the proven key counts alone', async () => {
+    it('are ignored without trust lists, and only the proven key is used', async () => {
       client.configure({ walletProviderTrustLists: [], batchSize: 5 });
       expect(await proven(await untrusted(), {})).to.deep.equal(jwks(first));
       // OpenID4VCI 1.0 appendix D.1: that takes no trust
@@ -349,14 +349,14 @@ describe('Key attestations', () => {
       expect(client.world.remote.calls).to.deep.equal([]);
     });
 
-    it('count for nothing where they are required and nobody can judge them', async () => {
+    it('are rejected if they are required and no list is configured', async () => {
       client.configure({ walletProviderTrustLists: [], batchSize: 5 });
       for (const proofs of inBothTypes(attest())) await expectRefusal(proofs);
       await expectRefusal({ attestation: [attest()] }, 'invalid_proof', { proofTypes: ['attestation'] });
     });
   });
 
-  it('are not asked for by a plain proof, which reaches nobody', async () => {
+  it('are not needed by a plain proof, which causes no request', async () => {
     expect(await proven({ jwt: [proof({})] }, {})).to.deep.equal(jwks(first));
     expect(client.world.remote.calls).to.deep.equal([]);
   });

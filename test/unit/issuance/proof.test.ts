@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { parseProofs } from '../../../domain/issuance/credential-request.ts';
-import { attestedKey, OpenedKeyAttestations, parseKeyAttestation } from '../../../domain/issuance/key-attestation.ts';
+import { attestedKey, KeyAttestationCache, parseKeyAttestation } from '../../../domain/issuance/key-attestation.ts';
 import { assertJwtProofClaims, parseJwtProof } from '../../../domain/issuance/proof.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { isOnCurve, type PublicJwk, parsePublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
@@ -63,11 +63,11 @@ describe('A proof of a client', () => {
       }),
     );
 
-  it('names that one, or none', () => {
+  it('names that client, or none', () => {
     expect([judged('wallet'), judged(undefined), judged('else')]).to.deep.equal(['taken', 'taken', 'invalid_proof']);
   });
 
-  it('names whom it likes where the token is of nobody', () => {
+  it('may have any iss if the token has no client', () => {
     const ofNobody = (iss: unknown) =>
       outcome(() =>
         assertJwtProofClaims(parseJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iss } })), {
@@ -85,7 +85,7 @@ describe('The proofs of a request', () => {
   const both = { proofTypes: ['jwt', 'attestation'] as const };
   const attested = { keyAttestationsRequired: {} };
 
-  it('are of a type that the configuration takes', () => {
+  it('have a type that the configuration accepts', () => {
     expect(read({ jwt: ['a', 'b'] })).to.deep.equal({ type: 'jwt', texts: ['a', 'b'] });
     const attestation = { type: 'attestation', texts: ['a'] };
     expect(read({ attestation: ['a'] }, both)).to.deep.equal(attestation);
@@ -111,7 +111,7 @@ describe('The proofs of a request', () => {
     }
   });
 
-  it('fail in two ways only, whatever is sent', () => {
+  it('fail in two ways only, for any input', () => {
     const some = fc.record({ jwt: fc.jsonValue(), attestation: fc.jsonValue() }, { requiredKeys: [] });
     fc.assert(
       fc.property(fc.oneof(some, fc.jsonValue()), (proofs) => {
@@ -135,7 +135,7 @@ describe('The key of a jwt proof', () => {
   const withKid = (kid: unknown, attestation = provider.keyAttestation(keys)) =>
     opened({ jwk: undefined, kid, key_attestation: attestation });
 
-  it('stands in jwk', () => {
+  it('is in jwk', () => {
     expect(opened({})).to.deep.equal(key.jwk);
     expect(opened({ key_attestation: provider.keyAttestation(keys) })).to.deep.equal(key.jwk);
   });
@@ -171,7 +171,7 @@ describe('The key of a jwt proof', () => {
     expect(withKid('key-1', attestation)).to.deep.equal(keys[1].jwk);
   });
 
-  it('is the one that says the name before the one that has the place', () => {
+  it('is found by its kid first, and by its index second', () => {
     const named = keys.map(({ jwk }, index) => ({ ...jwk, kid: String(2 - index) }));
     const attestation = provider.keyAttestation(keys, { payload: { attested_keys: named } });
     expect(withKid('0', attestation)).to.deep.equal(keys[2].jwk);
@@ -213,7 +213,7 @@ describe('The key of a jwt proof', () => {
     }
   });
 
-  it('comes in a proof of bounded size, larger with an attestation', () => {
+  it('is in a proof of limited size, larger with an attestation', () => {
     const padding = 'x'.repeat(20_000);
     const proof = (header: object) => makeJwt(key, { typ: 'openid4vci-proof+jwt', alg: 'ES256', ...header }, {});
     expect(outcome(() => parseJwtProof(proof({ jwk: key.jwk, padding })))).to.equal('invalid_proof');
@@ -224,7 +224,7 @@ describe('The key of a jwt proof', () => {
     expect(outcome(() => parseJwtProof(tooLarge))).to.equal('invalid_proof');
   });
 
-  it('fails in one way only, whatever is sent', () => {
+  it('fails in one way only, for any input', () => {
     const member = fc.oneof(fc.jsonValue(), fc.constant(key.jwk), fc.constant(provider.keyAttestation(keys)));
     const names = ['typ', 'alg', 'jwk', 'kid', 'key_attestation', 'x5c', 'crit', 'b64'];
     fc.assert(
@@ -242,7 +242,7 @@ describe('The key of a jwt proof', () => {
     );
   });
 
-  it('is found among attested keys of any shape, in bounded time', () => {
+  it('is found among any attested keys in bounded time', () => {
     const entry = fc.oneof(
       fc.jsonValue(),
       fc.record({ kid: fc.jsonValue() }).map((more) => ({ ...key.jwk, ...more })),
@@ -262,18 +262,18 @@ describe('The key of a jwt proof', () => {
     expect(spent).to.be.lessThan(1000);
   });
 
-  it('of a request has a hundred keys in all its attestations, each of which is looked at once', () => {
+  it('of a request has at most a hundred keys in its attestations, each verified once', () => {
     const make = (count: number) => provider.keyAttestation(Array.from({ length: count }, () => newKey()));
     const [one, other] = [make(60), make(41)];
-    const opened = new OpenedKeyAttestations();
-    for (let proofs = 0; proofs < 45; proofs++) expect(opened.open(one).keys.size).to.equal(60);
-    expect(outcome(() => opened.open(other))).to.equal('invalid_proof');
-    expect(opened.open(make(40)).keys.size).to.equal(40);
-    expect(outcome(() => opened.open(make(1)))).to.equal('invalid_proof');
-    expect(new OpenedKeyAttestations().open(other).keys.size, 'another request').to.equal(41);
+    const opened = new KeyAttestationCache();
+    for (let proofs = 0; proofs < 45; proofs++) expect(opened.parse(one).keys.size).to.equal(60);
+    expect(outcome(() => opened.parse(other))).to.equal('invalid_proof');
+    expect(opened.parse(make(40)).keys.size).to.equal(40);
+    expect(outcome(() => opened.parse(make(1)))).to.equal('invalid_proof');
+    expect(new KeyAttestationCache().parse(other).keys.size, 'another request').to.equal(41);
   });
 
-  it('verifies its proof when it is on a curve of ours', () => {
+  it('verifies its proof if it has a supported curve', () => {
     const proof = parseJwtProof(keyProof(key, ISSUER, 'nonce'));
     const signatures = new NodeSignatures();
     expect(signatures.verify(proof.key, proof.signingInput, proof.signature)).to.equal(true);

@@ -4,9 +4,9 @@ import { parseDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { disclosability } from '../../../domain/issuance/disclosability.ts';
 import { integrityOf, keepTypeIntegrity, typeMetadata } from '../../../domain/issuance/type-metadata.ts';
-import { brokenRules } from '../../../domain/issuance/type-rules.ts';
+import { findTypeRuleViolations } from '../../../domain/issuance/type-rules.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
-import { safeParseWritten } from '../../../domain/shared/parse-written.ts';
+import { safeParseInput } from '../../../domain/shared/parse-input.ts';
 import { aConfiguration, DISPLAY, ISSUER } from './kit.ts';
 
 const LOGO = { uri: 'https://acme.example/logo.png', alt_text: 'Anchor' };
@@ -59,7 +59,7 @@ describe('Type metadata', () => {
     });
   });
 
-  it('say nothing of a type of which nobody said anything', () => {
+  it('have the name of the configuration if nothing is configured', () => {
     expect(typeOf({ vct: null })).to.include({ vct: `${ISSUER}/vct/card`, name: 'Card' });
   });
 
@@ -73,7 +73,7 @@ describe('Type metadata', () => {
     expect(told({ list: { '0': { _sd_decoy: 1 } } }), 'decoys hide nothing').to.equal('never');
   });
 
-  it('say rather what the type itself says', () => {
+  it('prefer the properties of the type itself', () => {
     const vct = {
       name: 'Own',
       extends: 'https://types.example/base',
@@ -90,7 +90,7 @@ describe('Type metadata', () => {
     });
   });
 
-  it('name languages as readers of today want it, whatever the type calls them', () => {
+  it('use the current name of the language property, whatever the type uses', () => {
     const display = [
       { lang: 'fr', name: 'Carte' },
       { locale: 'en', name: 'Card', lang: 'ignored' },
@@ -181,7 +181,7 @@ describe('Type metadata', () => {
       ]);
     });
 
-    it('and none where nothing is known, for then any may come', () => {
+    it('and none if nothing is known, since any claim is possible', () => {
       expect(paths({ claims: undefined })).to.deep.equal([]);
     });
 
@@ -199,7 +199,7 @@ describe('Type metadata', () => {
     expect(integrityOf(bytes)).to.equal('sha256-zBOvnvnA1xdjxV7zhPtep9M+zU+rJ1Ub0LeP5Rop8Qs=');
   });
 
-  it('stay promised until somebody says no more', () => {
+  it('keep their integrity until it is disabled explicitly', () => {
     const kept = (wanted: boolean | null | undefined, stored?: boolean | null) =>
       keepTypeIntegrity({ vctIntegrity: wanted }, stored === undefined ? undefined : { vctIntegrity: stored }).vctIntegrity;
     for (const unsaid of [null, undefined]) {
@@ -212,7 +212,7 @@ describe('Type metadata', () => {
 
 const base = { config: { format: 'dc+sd-jwt', display: DISPLAY }, vct: 'urn:card:1' };
 const typed = (vct: object, more: object = {}) => {
-  const read = safeParseWritten(CredentialConfigurationBody, { id: 'card', ...base, vct, ...more } as JsonObject);
+  const read = safeParseInput(CredentialConfigurationBody, { id: 'card', ...base, vct, ...more } as JsonObject);
   return 'errors' in read ? read.errors.map(({ path }) => path) : [];
 };
 const claimed = (claim: object, more: object = {}) => typed({ claims: [claim] }, more);
@@ -279,7 +279,7 @@ describe('The metadata of a type', () => {
     expect(display({ rendering: { svg_templates: [{}] } })).to.deep.equal(['vct.display.0.rendering.svg_templates.0.uri']);
   });
 
-  it('has claims with a path and what the specification knows of them', () => {
+  it('has claims with a path and the specified properties', () => {
     expect(claimed({ nopath: true })).to.deep.equal(['vct.claims.0.path']);
     for (const path of [[], ['a', -1], ['a', 1.5], 'a', [true]]) {
       expect(claimed({ path })[0]).to.match(/^vct\.claims\.0\.path/);
@@ -296,7 +296,7 @@ describe('The metadata of a type', () => {
     expect(typed({ claims: [{ path: ['a'] }, { path: ['a'] }] })).to.deep.equal(['vct.claims']);
   });
 
-  it('promises nothing that frame, schema and claims of the configuration do not keep', () => {
+  it('contradicts neither frame, schema nor claims of the configuration', () => {
     expect(claimed({ path: ['name'], sd: 'always' })).to.deep.equal(['vct.claims.0.sd']);
     const hidden = { disclosureFrame: { _sd: ['name'] } };
     expect(claimed({ path: ['name'], sd: 'never' }, hidden)).to.deep.equal(['vct.claims.0.sd']);
@@ -342,7 +342,7 @@ describe('The metadata of a type', () => {
   for (const [what, rule, frame, fault] of BROKEN) {
     it(`${fault === undefined ? 'is kept by' : 'is broken by'} ${what}`, () => {
       const read = frame && parseDisclosureFrame(frame);
-      const found = brokenRules([rule as { path: string[] }], CLAIMS, read);
+      const found = findTypeRuleViolations([rule as { path: string[] }], CLAIMS, read);
       expect(found.map(({ message }) => message.slice(0, fault?.length))).to.deep.equal(fault === undefined ? [] : [fault]);
     });
   }

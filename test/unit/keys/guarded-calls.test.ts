@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { GuardedCalls, KeyRefused } from '../../../adapters/kms/guarded-calls.ts';
+import { GuardedCalls, KeyRejectedError } from '../../../adapters/kms/guarded-calls.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 
 const TIMEOUT_MS = 1_000;
@@ -42,7 +42,7 @@ describe('GuardedCalls', () => {
     expect(await guarded().run(async () => 'signed')).to.equal('signed');
   });
 
-  it('says that it is unavailable, and for the log which provider and why', async () => {
+  it('reports that it is unavailable, and logs provider and cause', async () => {
     expectUnavailable(await outcome(guarded().run(broken)), /"house".*it burns/);
   });
 
@@ -60,7 +60,7 @@ describe('GuardedCalls', () => {
   });
 
   describe('in time', () => {
-    it('gives up what takes longer, and tells it so', async () => {
+    it('aborts a call that takes longer', async () => {
       const { work } = pending();
       const ended = outcome(guarded().run(work));
       await clock.tickAsync(TIMEOUT_MS - 1);
@@ -101,7 +101,7 @@ describe('GuardedCalls', () => {
   });
 
   describe('at once', () => {
-    it('has so many under way, and the next one in the order in which they came', async () => {
+    it('limits concurrent calls, and serves waiting ones in order', async () => {
       const calls = guarded(2);
       const all = Array.from({ length: 4 }, () => pending());
       const ends = all.map(({ work }) => calls.run(work));
@@ -130,7 +130,7 @@ describe('GuardedCalls', () => {
       expect(new Set(await Promise.all(waiting))).to.deep.equal(new Set(['ok']));
     });
 
-    it('keeps the place of a call that was given up until it has really ended', async () => {
+    it('keeps the slot of an aborted call until it has really ended', async () => {
       const calls = guarded(1);
       const stuck = pending();
       const one = outcome(calls.run(stuck.work));
@@ -162,7 +162,7 @@ describe('GuardedCalls', () => {
   });
 
   describe('after failures', () => {
-    it('leaves a provider alone after five in a row, then asks with one call', async () => {
+    it('stops calling a provider after five failures in a row, then tries one call', async () => {
       const calls = guarded(2);
       await fail(calls, 5);
       const work = sinon.spy(async () => 'ok');
@@ -182,7 +182,7 @@ describe('GuardedCalls', () => {
       expect(await Promise.all([calls.run(work), calls.run(work)])).to.deep.equal(['ok', 'ok']);
     });
 
-    it('leaves it alone again when that call fails, too', async () => {
+    it('stops again when that call fails, too', async () => {
       const calls = guarded(2);
       await fail(calls, 5);
       await clock.tickAsync(REST_MS);
@@ -194,8 +194,8 @@ describe('GuardedCalls', () => {
       expect(await calls.run(work)).to.equal('ok');
     });
 
-    it('asks with the next call when that one was about something else', async () => {
-      for (const error of [new Failure('invalid_input'), new KeyRefused('gone')]) {
+    it('tries the next call if the result of that one says nothing about the provider', async () => {
+      for (const error of [new Failure('invalid_input'), new KeyRejectedError('gone')]) {
         const calls = guarded(2);
         await fail(calls, 5);
         await clock.tickAsync(REST_MS);
@@ -204,7 +204,7 @@ describe('GuardedCalls', () => {
       }
     });
 
-    it('goes on asking after four', async () => {
+    it('continues to call after four failures', async () => {
       const calls = guarded(2);
       await fail(calls, 4);
       expect(await calls.run(async () => 'ok')).to.equal('ok');
@@ -212,7 +212,7 @@ describe('GuardedCalls', () => {
       expect(await calls.run(async () => 'ok')).to.equal('ok');
     });
 
-    it('counts time that ran out', async () => {
+    it('counts timeouts', async () => {
       const calls = guarded(5);
       const ends = Array.from({ length: 5 }, () => outcome(calls.run(pending().work)));
       await clock.tickAsync(TIMEOUT_MS);
@@ -220,16 +220,16 @@ describe('GuardedCalls', () => {
       expectUnavailable(await outcome(calls.run(async () => 'ok')), /several times in a row/);
     });
 
-    it('counts no refused key, which is unavailable all the same', async () => {
+    it('does not count a rejected key, which is still unavailable', async () => {
       const calls = guarded(2);
       for (let i = 0; i < 10; i++) {
-        const error = await outcome(calls.run(() => Promise.reject(new KeyRefused('the key is gone'))));
+        const error = await outcome(calls.run(() => Promise.reject(new KeyRejectedError('the key is gone'))));
         expectUnavailable(error, /the key is gone/);
       }
       expect(await calls.run(async () => 'ok')).to.equal('ok');
     });
 
-    it('passes a Failure on and counts none', async () => {
+    it('rethrows a Failure without counting it', async () => {
       const calls = guarded(2);
       const failure = new Failure('invalid_input', 'no such key');
       for (let i = 0; i < 10; i++) {

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { subjectNames } from '../../../domain/keys/certificate-subject.ts';
-import { droppedKeys, keysAtProviders, keysOutside, withEachKey } from '../../../domain/keys/kept-keys.ts';
 import { keyChainResource } from '../../../domain/keys/key-chain.resource.ts';
-import { type KeyChain, type KeyLeaf, pickKeyChain } from '../../../domain/keys/key-chain.ts';
+import { type KeyChain, type KeyLeaf, selectKeyChain } from '../../../domain/keys/key-chain.ts';
 import { findKeyChainProblems } from '../../../domain/keys/key-chain-findings.ts';
 import {
   CertificateUpdate,
@@ -11,17 +10,18 @@ import {
   KeyChainRotation,
   KeyCreation,
 } from '../../../domain/keys/key-chain-input.ts';
-import { assertCertifiedFor, assertKeepsPurpose, assertMayTouch } from '../../../domain/keys/key-chain-rights.ts';
+import { assertAuthorityPurpose, assertMayChangeKeys, assertPurposeUnchanged } from '../../../domain/keys/key-chain-rights.ts';
+import { keysAtProviders, keysOutside, mapKeys, removedKeys } from '../../../domain/keys/retired-keys.ts';
 import {
   assertRenewable,
   assertRotationFits,
   dueStep,
   isExtendable,
-  MAX_FORMER_LEAVES,
-  replaceLeaf,
-  withoutEnded,
+  MAX_PREVIOUS_LEAVES,
+  replaceActiveLeaf,
+  withoutExpiredLeaves,
 } from '../../../domain/keys/rotation.ts';
-import { assertSelfSignedFits, isSelfSigned } from '../../../domain/keys/self-signed.ts';
+import { assertSelfSignedUsage, isSelfSigned } from '../../../domain/keys/self-signed.ts';
 import { isSameHandle, signingKey } from '../../../domain/keys/signing-key.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
@@ -57,15 +57,15 @@ function saidBy(work: () => unknown): string {
   }
 }
 
-describe('Who may touch a key chain', () => {
+describe('The permission to change a key chain', () => {
   const signing = chain('signing', { root: rootOf('A') });
   const under = chain('under', { root: rootOf('A'), usages: ['access'] });
   const access = chain('access', { root: rootOf('B'), usages: ['access'] });
   const all = [signing, access];
-  const missing = (roles: Parameters<typeof assertMayTouch>[0], ...given: [Parameters<typeof assertMayTouch>[1], KeyChain[]?]) =>
-    /role (\S+)$/.exec(saidBy(() => assertMayTouch(roles, given[0], given[1] ?? all)))?.[1];
+  const missing = (roles: Parameters<typeof assertMayChangeKeys>[0], ...given: [Parameters<typeof assertMayChangeKeys>[1], KeyChain[]?]) =>
+    /role (\S+)$/.exec(saidBy(() => assertMayChangeKeys(roles, given[0], given[1] ?? all)))?.[1];
 
-  it('is who manages what it is for', () => {
+  it('needs the role of its usages', () => {
     expect(missing(['issuance:manage'], [signing])).to.equal(undefined);
     expect(missing(['presentation:manage'], [signing])).to.equal('issuance:manage');
     expect(missing(['presentation:manage'], [access])).to.equal(undefined);
@@ -73,7 +73,7 @@ describe('Who may touch a key chain', () => {
     expect(missing([], [{ usages: [] }]), 'a key for nothing').to.equal(undefined);
   });
 
-  it('is who manages all under its authority, and all with its key', () => {
+  it('needs the roles for all usages under its authority, and for its key', () => {
     expect(missing(['issuance:manage'], [signing], [signing, under])).to.equal('presentation:manage');
     expect(missing(['issuance:manage'], [{ usages: ['signing'], ...{ root: rootOf('B') } }])).to.equal('presentation:manage');
     const same = { usages: ['signing'], active: access.active } as const;
@@ -84,7 +84,7 @@ describe('Who may touch a key chain', () => {
   });
 });
 
-describe('What an authority certifies', () => {
+describe('The usage of an authority', () => {
   const A = rootOf('A');
   const signing = chain('signing', { root: A });
   const idle = chain('idle', { root: rootOf('C'), usages: [] });
@@ -93,7 +93,7 @@ describe('What an authority certifies', () => {
     root: KeyChain['root'] = A,
     all: KeyChain[] = [signing, idle],
     profile: Profile | null = 'eu',
-  ) => saidBy(() => assertCertifiedFor(usages, root, { all, path: 'rootKeyChainId', profile }));
+  ) => saidBy(() => assertAuthorityPurpose(usages, root, { all, path: 'rootKeyChainId', profile }));
 
   it('is what it is for', () => {
     expect(certified(['statusList', 'trustList'])).to.equal('nothing');
@@ -105,10 +105,10 @@ describe('What an authority certifies', () => {
   });
 
   const keptUnder = (profile: Profile | null, before: KeyChain, after: KeyChain, ...others: KeyChain[]) =>
-    saidBy(() => assertKeepsPurpose(before, after, { all: [before, ...others], path: 'usages', profile }));
+    saidBy(() => assertPurposeUnchanged(before, after, { all: [before, ...others], path: 'usages', profile }));
   const kept = (before: KeyChain, after: KeyChain, ...others: KeyChain[]) => keptUnder('eu', before, after, ...others);
 
-  it('stays that, whatever becomes of one of its key chains', () => {
+  it('is kept, whatever happens to one of its key chains', () => {
     const both = { ...signing, usages: ['signing', 'access'] as const };
     const changed = /profile eu .*one authority certifies keys for access/;
     expect(kept(signing, { ...signing, usages: ['statusList'] })).to.equal('nothing');
@@ -122,7 +122,7 @@ describe('What an authority certifies', () => {
     expect(kept(signing, { ...signing, usages: ['access'] }, second)).to.match(changed);
   });
 
-  it('may be anything where nothing was certified, or nothing is from now on', () => {
+  it('may be anything before the first certification, or after the last one', () => {
     expect(kept(idle, { ...idle, usages: ['access'] })).to.equal('nothing');
     const { root: _, ...outside } = signing;
     expect(kept(signing, { ...outside, usages: ['access'] })).to.equal('nothing');
@@ -130,13 +130,13 @@ describe('What an authority certifies', () => {
 });
 
 describe('The key chain to sign with', () => {
-  it('is the one that was made first, or is called so', () => {
+  it('is the one that was created first, or has that name', () => {
     const now = new Date('2026-06-01T00:00:00Z');
     const [b, a] = [chain('b'), chain('a')];
     const old = chain('z', { createdAt: new Date(0) });
-    expect(pickKeyChain([b, a], 'signing', now).id).to.equal('a');
-    expect(pickKeyChain([a, b], 'signing', now).id).to.equal('a');
-    expect(pickKeyChain([a, b, old], 'signing', now).id).to.equal('z');
+    expect(selectKeyChain([b, a], 'signing', now).id).to.equal('a');
+    expect(selectKeyChain([a, b], 'signing', now).id).to.equal('a');
+    expect(selectKeyChain([a, b, old], 'signing', now).id).to.equal('z');
   });
 });
 
@@ -144,7 +144,7 @@ describe('The keys at providers', () => {
   const noRoot = chain('one');
   const former = { ...leafOf('before'), keptUntil: LATER };
 
-  it('are known by provider and name', () => {
+  it('are identified by provider and name', () => {
     expect(isSameHandle(handleOf('a'), handleOf('a'))).to.equal(true);
     expect(isSameHandle(handleOf('a'), handleOf('b'))).to.equal(false);
     expect(isSameHandle(handleOf('a', 'one'), handleOf('a', 'two'))).to.equal(false);
@@ -152,7 +152,7 @@ describe('The keys at providers', () => {
     expect(signingKey('acme', { ...keyOf('a'), sealedKey: 's' })).to.have.property('sealedKey', 's');
   });
 
-  it('are each told once, former ones and those of authorities, too', () => {
+  it('are each listed once, including previous ones and those of authorities', () => {
     const ids = (...chains: KeyChain[]) => keysAtProviders(chains).map(({ handle }) => handle.keyId);
     expect(ids(noRoot, chain('two', { active: noRoot.active }))).to.deep.equal(['one']);
     expect(ids(chain('x', { root: rootOf('A'), former: [former] }))).to.deep.equal(['x', 'before', 'root-A']);
@@ -160,21 +160,21 @@ describe('The keys at providers', () => {
   });
 
   it('are dropped by a change or removal of their key chain', () => {
-    const dropped = (...given: Parameters<typeof droppedKeys>) => droppedKeys(...given).map(({ handle }) => handle.keyId);
+    const dropped = (...given: Parameters<typeof removedKeys>) => removedKeys(...given).map(({ handle }) => handle.keyId);
     expect(dropped(undefined, noRoot)).to.deep.equal([]);
     expect(dropped(noRoot, noRoot)).to.deep.equal([]);
     expect(dropped(noRoot, { ...noRoot, active: leafOf('two') })).to.deep.equal(['one']);
     expect(dropped(noRoot, undefined)).to.deep.equal(['one']);
   });
 
-  it('stay while another key chain has them', () => {
-    const dropped = droppedKeys(noRoot, undefined);
+  it('are kept while another key chain uses them', () => {
+    const dropped = removedKeys(noRoot, undefined);
     expect(keysOutside(dropped, [])).to.deep.equal(dropped);
     expect(keysOutside(dropped, [chain('other', { active: noRoot.active })])).to.deep.equal([]);
   });
 
   it('are changed all at once', () => {
-    const moved = (whole: KeyChain) => withEachKey(whole, (key) => ({ ...key, handle: handleOf(`${key.handle.keyId}!`) }));
+    const moved = (whole: KeyChain) => mapKeys(whole, (key) => ({ ...key, handle: handleOf(`${key.handle.keyId}!`) }));
     const whole = moved(chain('x', { root: rootOf('A'), former: [former] }));
     const { active, root } = whole;
     expect([active, root, ...(whole.former ?? [])].map((part) => part?.key.handle.keyId)).to.deep.equal([...['x!', 'root-A!', 'before!']]);
@@ -215,8 +215,8 @@ describe('The certificates of a key chain', () => {
     expect([alone.certificate, leaf.certificate, 'AAAA'].map((one) => isSelfSigned(leafOf('x', [one])))).to.deep.equal([
       ...[true, false, false],
     ]);
-    expect(saidBy(() => assertSelfSignedFits(['trustList'], 'usages'))).to.equal('nothing');
-    expect(saidBy(() => assertSelfSignedFits(['trustList', 'signing'], 'usages'))).to.match(/not for "signing"/);
+    expect(saidBy(() => assertSelfSignedUsage(['trustList'], 'usages'))).to.equal('nothing');
+    expect(saidBy(() => assertSelfSignedUsage(['trustList', 'signing'], 'usages'))).to.match(/not for "signing"/);
     const renew = (certificate: string) => saidBy(() => assertRenewable(of(certificate), new Date()));
     expect(renew(alone.certificate)).to.contain('certifies itself');
     expect(renew(leaf.certificate)).to.contain('come from outside');
@@ -234,7 +234,7 @@ describe('The certificates of a key chain', () => {
     expect(subjectNames('AAAA')).to.deep.equal({});
   });
 
-  it('are described in a file by what makes another like them', async () => {
+  it('are described in a file by their parameters', async () => {
     const { write } = keyChainResource.file;
     const written = (one: KeyChain, ...others: KeyChain[]) => write(one, [one, ...others]) as Record<string, unknown>;
     expect(written(of(leaf.certificate))).to.include({
@@ -268,10 +268,10 @@ describe('The certificates of a key chain', () => {
   });
 });
 
-describe('What is written of a key chain', () => {
+describe('The input for a key chain', () => {
   const isTaken = (schema: { safeParse(value: unknown): { success: boolean } }, value: object) => schema.safeParse(value).success;
 
-  it('says in one way what it is for', () => {
+  it('states its usages in one form', () => {
     for (const [schema, more] of [
       [KeyChainCreation, {}],
       [KeyChainImport, { key: 'PEM' }],
@@ -284,7 +284,7 @@ describe('What is written of a key chain', () => {
     for (const id of ['providers', 'import']) expect(isTaken(KeyChainCreation, { id, usageType: 'signing' })).to.equal(false);
   });
 
-  it('has no two names for one thing that say different things', () => {
+  it('rejects two names of one property with different values', () => {
     for (const body of [{}, { provider: 'a' }, { kmsProvider: 'a' }, { provider: 'a', kmsProvider: 'a' }]) {
       expect(isTaken(KeyChainRotation, body), JSON.stringify(body)).to.equal(true);
     }
@@ -345,7 +345,7 @@ const withoutRoot = (changes: Partial<KeyChain> = {}): KeyChain => {
   return rest;
 };
 
-const rotate = (before: KeyChain, next: KeyLeaf, now: Date) => replaceLeaf(before, 'rotation', next, now);
+const rotate = (before: KeyChain, next: KeyLeaf, now: Date) => replaceActiveLeaf(before, 'rotation', next, now);
 
 function codeOf(work: () => unknown): string | undefined {
   try {
@@ -357,7 +357,7 @@ function codeOf(work: () => unknown): string | undefined {
   }
 }
 
-describe('What a key chain needs to go on', () => {
+describe('The next step of a key chain', () => {
   const often = { rotationEnabled: true, rotationIntervalDays: 30 };
   const rows: [string, KeyChain, number, 'rotation' | 'renewal' | undefined][] = [
     ['nothing while it is young', rotatingChain(often), 29.9, undefined],
@@ -395,40 +395,40 @@ describe('A leaf that is replaced', () => {
     expect(third.former?.map(({ certificates }) => certificates[0])).to.deep.equal(['LEAF second', 'LEAF first']);
   });
 
-  it('is kept a day longer than now at least, since it may have signed an access token', () => {
+  it('is kept for at least one more day, since it may have signed an access token', () => {
     const { former } = rotate(rotatingChain({ active: leaf('short', 0.1) }), leaf('second'), NOW);
     expect(former?.[0]?.keptUntil).to.deep.equal(on(1));
   });
 
-  it('leaves no authority behind when others certify the next, and the time of the rotation alone', () => {
-    const { root, lastRotatedAt, former } = replaceLeaf(rotatingChain(), 'upload', leaf('first', 500), NOW);
+  it('has no authority after external certification, and only a rotation time', () => {
+    const { root, lastRotatedAt, former } = replaceActiveLeaf(rotatingChain(), 'upload', leaf('first', 500), NOW);
     expect([root, lastRotatedAt, former?.[0]?.root]).to.deep.equal([undefined, undefined, 'ROOT']);
-    const again = replaceLeaf(withoutRoot(), 'upload', leaf('first', 500), NOW);
+    const again = replaceActiveLeaf(withoutRoot(), 'upload', leaf('first', 500), NOW);
     expect(again.former?.[0]).to.not.have.property('root');
   });
 
   it('has the key that its step allows', () => {
     expect(() => rotate(rotatingChain(), leaf('first'), NOW)).to.throw('a rotation takes another key');
     for (const step of ['renewal', 'upload'] as const) {
-      expect(() => replaceLeaf(rotatingChain(), step, leaf('second'), NOW)).to.throw(`a ${step} takes the same key`);
-      expect(replaceLeaf(rotatingChain(), step, leaf('first', 500), NOW).lastRotatedAt).to.equal(undefined);
+      expect(() => replaceActiveLeaf(rotatingChain(), step, leaf('second'), NOW)).to.throw(`a ${step} takes the same key`);
+      expect(replaceActiveLeaf(rotatingChain(), step, leaf('first', 500), NOW).lastRotatedAt).to.equal(undefined);
     }
   });
 
   it('is dropped when its time is over, and not before', () => {
     const next = rotate(rotatingChain({ active: leaf('a', 10) }), leaf('b', 20), NOW);
     const third = rotate(next, leaf('c'), NOW);
-    expect(withoutEnded(third, on(9.9))).to.equal(undefined);
-    expect(withoutEnded(third, on(10))?.former?.map(({ key }) => key.handle.keyId)).to.deep.equal(['b']);
-    expect(withoutEnded(third, on(20))).to.not.have.property('former');
-    expect(withoutEnded(rotatingChain(), on(20))).to.equal(undefined);
+    expect(withoutExpiredLeaves(third, on(9.9))).to.equal(undefined);
+    expect(withoutExpiredLeaves(third, on(10))?.former?.map(({ key }) => key.handle.keyId)).to.deep.equal(['b']);
+    expect(withoutExpiredLeaves(third, on(20))).to.not.have.property('former');
+    expect(withoutExpiredLeaves(rotatingChain(), on(20))).to.equal(undefined);
     expect(rotate(third, leaf('d'), on(10)).former).to.have.length(2);
   });
 
-  it('is never dropped for want of room', () => {
+  it('is never dropped at the limit', () => {
     let full = rotatingChain();
-    for (let i = 0; i < MAX_FORMER_LEAVES; i++) full = rotate(full, leaf(`key-${i}`, 100 + i), NOW);
-    expect(full.former).to.have.length(MAX_FORMER_LEAVES);
+    for (let i = 0; i < MAX_PREVIOUS_LEAVES; i++) full = rotate(full, leaf(`key-${i}`, 100 + i), NOW);
+    expect(full.former).to.have.length(MAX_PREVIOUS_LEAVES);
     expect(codeOf(() => rotate(full, leaf('more'), NOW))).to.equal('conflict');
     expect(codeOf(() => assertRenewable(full, NOW))).to.equal('conflict');
     expect(() => rotate(full, leaf('more'), on(100))).to.not.throw();

@@ -5,12 +5,12 @@ import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
 import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
 import { NodeRandom } from '../../../adapters/system/random.ts';
-import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
+import { createKeyChain } from '../../../application/keys/create-key-chain.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { parsePemCertificates, writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { assertDocumentSigner, MDL_DOCUMENT_SIGNER, parseDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
 import { caValidity, commonNames, leafValidity } from '../../../domain/keys/certificate-profile.ts';
-import { documentSignerChain, type KeyChain, type KeyUsage, pickKeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
+import { documentSignerChain, type KeyChain, type KeyUsage, selectKeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
 import { findKeyChainProblems } from '../../../domain/keys/key-chain-findings.ts';
 import type { StoredKey } from '../../../domain/keys/signing-key.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
@@ -64,7 +64,7 @@ describe('signingChain', () => {
     expect(signingChain(aKeyChain({ active }))).to.deep.equal(['LEAF']);
   });
 
-  it('is what came from outside when there is no root of ours', () => {
+  it('is the imported chain if there is no local root', () => {
     const { root, ...imported } = aKeyChain();
     expect(root).to.not.equal(undefined);
     expect(signingChain(imported)).to.deep.equal(['LEAF']);
@@ -72,13 +72,13 @@ describe('signingChain', () => {
 });
 
 describe('documentSignerChain', () => {
-  it('is that of mdocs where there is one, without the root', () => {
+  it('is that of mdocs if there is one, without the root', () => {
     const active = { ...aKeyChain().active, documentSigner: ['SIGNER', 'ROOT'] };
     expect(documentSignerChain(aKeyChain({ active }))).to.deep.equal(['SIGNER']);
     expect(signingChain(aKeyChain({ active }))).to.deep.equal(['LEAF']);
   });
 
-  it('is the chain of everything else where there is none', () => {
+  it('is the chain for all purposes if there is no special one', () => {
     expect(documentSignerChain(aKeyChain())).to.deep.equal(['LEAF']);
   });
 });
@@ -94,17 +94,17 @@ describe('pickKeyChain', () => {
   });
   const all = [newer, lists, older, expired];
 
-  it('takes the wanted chain', () => {
-    expect(pickKeyChain(all, 'signing', NOW, 'newer').id).to.equal('newer');
+  it('uses the requested chain', () => {
+    expect(selectKeyChain(all, 'signing', NOW, 'newer').id).to.equal('newer');
   });
 
-  it('takes the first made chain of the usage that is still valid', () => {
-    expect(pickKeyChain(all, 'signing', NOW).id).to.equal('older');
-    expect(pickKeyChain(all, 'trustList', NOW).id).to.equal('lists');
+  it('uses the oldest valid chain of the usage', () => {
+    expect(selectKeyChain(all, 'signing', NOW).id).to.equal('older');
+    expect(selectKeyChain(all, 'trustList', NOW).id).to.equal('lists');
   });
 
-  it('does not reorder the list that it is given', () => {
-    pickKeyChain(all, 'signing', NOW);
+  it('does not reorder the given list', () => {
+    selectKeyChain(all, 'signing', NOW);
     expect(all.map(({ id }) => id)).to.deep.equal(['newer', 'lists', 'older', 'expired']);
   });
 
@@ -118,7 +118,7 @@ describe('pickKeyChain', () => {
   ];
   for (const [name, chains, usage, wantedId, code, message] of refused) {
     it(`refuses ${name}`, () => {
-      const failure = failureOf(() => pickKeyChain(chains, usage, NOW, wantedId));
+      const failure = failureOf(() => selectKeyChain(chains, usage, NOW, wantedId));
       expect(failure.code).to.equal(code);
       expect(failure.message).to.contain(message);
     });
@@ -162,8 +162,8 @@ describe('makeKeyChain', () => {
   } as const;
 
   for (const algorithm of SIGNING_ALGORITHMS) {
-    it(`makes a CA and a leaf that it certifies, with ${algorithm}`, async () => {
-      const chain = await makeKeyChain(ports, { ...wanted, algorithm });
+    it(`creates a CA and a leaf below it, with ${algorithm}`, async () => {
+      const chain = await createKeyChain(ports, { ...wanted, algorithm });
       const [ca, leaf] = [read(chain.root?.certificate), read(signingChain(chain)[0])];
       expect(signingChain(chain)).to.have.length(1);
       expect(leaf.checkIssued(ca) && leaf.verify(ca.publicKey)).to.equal(true);
@@ -178,27 +178,27 @@ describe('makeKeyChain', () => {
   }
 
   it('certifies a key that signs credentials as a document signer of mdocs, too, in a certificate of its own', async () => {
-    const chain = await makeKeyChain(ports, wanted);
+    const chain = await createKeyChain(ports, wanted);
     const [plain = '', signer = ''] = [signingChain(chain)[0], documentSignerChain(chain)[0]];
     expect(read(signer).checkIssued(read(chain.root?.certificate))).to.equal(true);
     expect(read(signer).publicKey.equals(read(plain).publicKey)).to.equal(true);
     expect(() => assertDocumentSigner(parseDocumentSigner(signer), MDL_DOCUMENT_SIGNER)).to.not.throw();
     expect(parseDocumentSigner(plain).usages).to.equal(undefined);
-    const access = await makeKeyChain(ports, { ...wanted, usages: ['access', 'statusList'] });
+    const access = await createKeyChain(ports, { ...wanted, usages: ['access', 'statusList'] });
     expect(access.active).to.not.have.property('documentSigner');
   });
 
-  it('makes certificates in which readers miss nothing, and are told what they miss in others', async () => {
+  it('creates certificates without warnings, and warns about incomplete imported ones', async () => {
     const holder = { organizationIdentifier: 'VATDE-123456789', contact: 'mailto:trust@acme.example' };
     const said = { ...wanted, holder, organization: 'Acme', country: 'DE' };
     const brought = ({ root: _root, ...chain }: KeyChain, certificates: readonly string[]) =>
       findKeyChainProblems({ ...chain, active: { ...chain.active, certificates } }, null);
-    const signing = await makeKeyChain(ports, said);
+    const signing = await createKeyChain(ports, said);
     expect(brought(signing, documentSignerChain(signing))).to.deep.equal([]);
-    const access = await makeKeyChain(ports, { ...said, usages: ['access'] });
+    const access = await createKeyChain(ports, { ...said, usages: ['access'] });
     expect(brought(access, signingChain(access))).to.deep.equal([]);
 
-    const bare = await makeKeyChain(ports, {
+    const bare = await createKeyChain(ports, {
       ...wanted,
       usages: ['signing', 'access'],
       certValidityDays: 500,
@@ -214,8 +214,8 @@ describe('makeKeyChain', () => {
     expect(reader?.change).to.equal('ask its authority for one with a country, an organization identifier, a certificate policy');
   });
 
-  it('fills in what was not said', async () => {
-    const chain = await makeKeyChain(ports, wanted);
+  it('adds defaults', async () => {
+    const chain = await createKeyChain(ports, wanted);
     expect(chain).to.deep.include({
       tenantId: 'acme',
       usages: ['signing'],
@@ -226,7 +226,7 @@ describe('makeKeyChain', () => {
     });
     expect(chain.id).to.have.length(22);
     expect(chain).to.not.have.any.keys('description', 'previous', 'lastRotatedAt');
-    const named = await makeKeyChain(ports, {
+    const named = await createKeyChain(ports, {
       ...wanted,
       id: 'main',
       description: 'PID',
@@ -235,9 +235,9 @@ describe('makeKeyChain', () => {
     expect(named).to.include({ id: 'main', description: 'PID', certValidityDays: 30 });
   });
 
-  it('makes no key when the request is refused', async () => {
+  it('creates no key for a rejected request', async () => {
     const before = made;
-    const outcome = await makeKeyChain(ports, { ...wanted, certValidityDays: 0 }).catch((e: unknown) => e);
+    const outcome = await createKeyChain(ports, { ...wanted, certValidityDays: 0 }).catch((e: unknown) => e);
     expect(outcome).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
     expect(made).to.equal(before);
   });
@@ -271,7 +271,7 @@ describe('PEM certificates', () => {
     });
   }
 
-  it('are looked for in no more time than the text is long', () => {
+  it('are parsed in linear time', () => {
     const space = ' '.repeat(50_000);
     const begin = '-----BEGIN CERTIFICATE-----';
     for (const text of [space, begin + space, `${space}${begin}${space}A${space}`, begin.repeat(2_000)]) {
@@ -312,7 +312,7 @@ describe('PEM certificates', () => {
 describe('the certificate profile', () => {
   const NOW = new Date('2026-06-01T12:00:00.789Z');
 
-  it('makes a CA valid for ten years, beginning with the day of five minutes ago', () => {
+  it('creates a CA valid for ten years, from the day of five minutes ago', () => {
     const { notBefore, notAfter } = caValidity(NOW);
     expect(notBefore.toISOString()).to.equal('2026-06-01T00:00:00.000Z');
     const afterMidnight = caValidity(new Date('2026-06-01T00:04:00Z')).notBefore;
@@ -320,7 +320,7 @@ describe('the certificate profile', () => {
     expect(notAfter.toISOString()).to.equal('2036-06-01T11:55:00.000Z');
   });
 
-  it('makes a leaf valid for the wanted days', () => {
+  it('creates a leaf with the requested validity', () => {
     const { notAfter } = leafValidity(NOW, 365, caValidity(NOW).notAfter);
     expect(notAfter.toISOString()).to.equal('2027-06-01T11:55:00.000Z');
   });

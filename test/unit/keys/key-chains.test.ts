@@ -15,10 +15,10 @@ import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { defaultIssuance } from '../../../domain/issuance/issuance-configuration.ts';
 import { CertificateSigningRequest, KeyChainCreation, KeyChainImport, KeyChainUpdate } from '../../../domain/keys/key-chain-input.ts';
-import { MAX_FORMER_LEAVES } from '../../../domain/keys/rotation.ts';
+import { MAX_PREVIOUS_LEAVES } from '../../../domain/keys/rotation.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
-import { safeParseWritten } from '../../../domain/shared/parse-written.ts';
+import { safeParseInput } from '../../../domain/shared/parse-input.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { type HolderKey, newKey } from '../../support/raw-wallet.ts';
 import { certify, certifyKey, DOCUMENT_SIGNER } from '../../support/test-certificates.ts';
@@ -80,7 +80,7 @@ describe('Key chains', () => {
     expect(await endOf(get('access', elsewhere()))).to.equal('not_found');
   });
 
-  it('are made at the providers that there are, the default one first', async () => {
+  it('are created at existing providers, the default one first', async () => {
     expect(await new ListKeyProviders(world).execute(caller())).to.deep.equal([
       {
         ...{ name: 'local', type: 'local', default: true, algorithms: SIGNING_ALGORITHMS },
@@ -100,7 +100,7 @@ describe('Key chains', () => {
     ['a description', { usageType: 'access', description: 'Door' }, { description: 'Door' }],
   ];
   for (const [what, wanted, members] of made) {
-    it(`are made for ${what}`, async () => {
+    it(`are created for ${what}`, async () => {
       const chain = await create({ id: 'made', ...wanted });
       expect(chain).to.deep.include({ id: 'made', kmsProvider: 'local', ...members });
       expect(leafOf(chain.active.certificates[0]).checkIssued(leafOf(chain.root?.certificate))).to.equal(true);
@@ -109,7 +109,7 @@ describe('Key chains', () => {
   }
 
   for (const algorithm of ['ES256', 'ES384', 'ES512', 'EdDSA']) {
-    it(`are made with ${algorithm}`, async () => {
+    it(`are created with ${algorithm}`, async () => {
       const { active } = await create({ usageType: 'access', algorithm });
       expect(active.key.handle.algorithm).to.equal(algorithm);
     });
@@ -188,7 +188,7 @@ describe('Key chains', () => {
   });
 
   for (const [what, wanted, end] of refused) {
-    it(`are not made with ${what}: ${end}`, async () => {
+    it(`are not created with ${what}: ${end}`, async () => {
       expect(await endOf(create(await wanted()))).to.equal(end);
       expect(await ids()).to.deep.equal(FIRST);
     });
@@ -204,12 +204,12 @@ describe('Key chains', () => {
   ];
   for (const [what, wanted, path] of documents) {
     it(`are not written with ${what}`, () => {
-      const read = safeParseWritten(KeyChainCreation, wanted);
+      const read = safeParseInput(KeyChainCreation, wanted);
       expect('errors' in read && read.errors.map((error) => error.path)).to.deep.equal([path]);
     });
   }
 
-  it('are not made under an authority that went meanwhile', async () => {
+  it('are not created under an authority that was removed meanwhile', async () => {
     await create({ id: 'root', usageType: 'signing' });
     const generate = world.kms.generate.bind(world.kms);
     let isThere = true;
@@ -221,7 +221,7 @@ describe('Key chains', () => {
     expect(await endOf(create({ usageType: 'statusList', rootKeyChainId: 'root' }))).to.equal('invalid_input rootKeyChainId');
   });
 
-  it('change in what is said', async () => {
+  it('change the given properties', async () => {
     world.clock.forward(1_000);
     const changed = await update('access', { description: 'Door', rotationEnabled: true });
     expect(changed).to.deep.include({ description: 'Door', rotationEnabled: true, usages: ['access'] });
@@ -304,7 +304,7 @@ describe('Key chains', () => {
     });
   }
 
-  it('get another key by rotation, and keep the former one while it counts', async () => {
+  it('get another key by rotation, and keep the previous one while it is valid', async () => {
     const before = await get('access');
     world.clock.forward(1_000);
     const after = await rotate('access');
@@ -338,7 +338,7 @@ describe('Key chains', () => {
       'with too many former keys that still count',
       async () => {
         const [chain, leaf] = [await get('access'), (await rotate('access')).former?.[0]];
-        const former = Array.from({ length: MAX_FORMER_LEAVES }, () => leaf as NonNullable<typeof leaf>);
+        const former = Array.from({ length: MAX_PREVIOUS_LEAVES }, () => leaf as NonNullable<typeof leaf>);
         await world.write(({ keyChains }) => keyChains.put({ ...chain, former }));
         return rotate('access');
       },
@@ -361,7 +361,7 @@ describe('Key chains', () => {
     });
   }
 
-  it('ask an authority elsewhere for a certificate of their key', async () => {
+  it('request a certificate of their key from an external authority', async () => {
     const pem = await request('access', { country: 'DE', organization: 'Acme', dnsNames: ['door.example'] });
     expect(pem).to.match(/^-----BEGIN CERTIFICATE REQUEST-----/);
     const text = Buffer.from(pem.replaceAll(/-----[^-]+-----|\s/g, ''), 'base64').toString('latin1');
@@ -374,7 +374,7 @@ describe('Key chains', () => {
   });
 
   describe('are removed', () => {
-    it('when nothing names them and another one is there, or nothing to sign', async () => {
+    it('when they are unreferenced and another one exists, or nothing needs a signature', async () => {
       for (const id of FIRST) await remove(id);
       expect(await ids()).to.deep.equal([]);
       expect(await endOf(remove('access'))).to.equal('not_found');

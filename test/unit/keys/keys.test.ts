@@ -12,9 +12,9 @@ import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
 import { DestroyRetiredKeys } from '../../../application/keys/retired-keys.ts';
 import type { SigningKey } from '../../../application/ports/kms.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
-import { withEachKey } from '../../../domain/keys/kept-keys.ts';
 import type { KeyChain, KeyUsage } from '../../../domain/keys/key-chain.ts';
 import { CertificateCreation, KeyChainCreation } from '../../../domain/keys/key-chain-input.ts';
+import { mapKeys } from '../../../domain/keys/retired-keys.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicJwk } from '../../../domain/shared/jwk.ts';
 import { ACME, type AdministrationWorld, anAdministration, aWorld, codeOf, type World } from '../administrators.ts';
@@ -30,7 +30,7 @@ describe('The key chains of a tenant', () => {
     caller = world.caller(['issuance:manage', 'presentation:manage']);
   });
 
-  it('are made for one usage or several, and show no private key', async () => {
+  it('are created for one or several usages, without returning the private key', async () => {
     const body = KeyChainCreation.parse({ id: 'both', usages: ['signing', 'access', 'signing'] });
     const chain = await new CreateKeyChain(world).execute(caller, body);
     expect(toKeyChainView(chain)).to.deep.include({ usages: ['signing', 'access'], usageType: 'signing' });
@@ -44,7 +44,7 @@ describe('The key chains of a tenant', () => {
     for (const body of refused) expect(KeyChainCreation.safeParse(body).success).to.equal(false);
   });
 
-  it('stay while a configuration names them', async () => {
+  it('are kept while a configuration names them', async () => {
     const now = world.clock.now();
     await world.store.forTenant(
       ACME,
@@ -71,7 +71,7 @@ describe('The key chains of a tenant', () => {
     expect(await update.execute(caller, 'signing', { description: null })).to.not.have.property('description');
   });
 
-  it('give one key several certificates, which go by the name of the first', async () => {
+  it('can have several certificates of one key, with the id of the first', async () => {
     world.clock.forward(1);
     const body = CertificateCreation.parse({ keyId: 'signing', certUsageTypes: ['trustList'], id: 'again' });
     const { chain } = await new CreateCertificate(world).execute(caller, body);
@@ -162,7 +162,7 @@ describe('Keys that move while something else is done', () => {
     };
     kms.generate = async (tenantId, algorithm, provider) =>
       provider === 'house' ? made({ tenantId, ...(await generate(tenantId, algorithm)) }) : generate(tenantId, algorithm);
-    kms.takeOver = async ({ publicJwk, ...key }: SigningKey) => {
+    kms.copyToProvider = async ({ publicJwk, ...key }: SigningKey) => {
       if (publicJwk === undefined) throw new Error('no public half');
       return made({ ...key, publicJwk });
     };
@@ -197,7 +197,7 @@ describe('Keys that move while something else is done', () => {
     };
   };
 
-  it('leave no copy of an authority in the database with a key chain that is made under it', async () => {
+  it('store no copy of an authority with a key chain below it', async () => {
     meanwhile('signing');
     const wanted = { id: 'second', usageType: 'statusList', rootKeyChainId: 'signing' };
     await new CreateKeyChain(world).execute(caller(), KeyChainCreation.parse(wanted));
@@ -213,15 +213,15 @@ describe('Keys that move while something else is done', () => {
     expect(await rootOf('second')).to.deep.equal(await rootOf('signing'));
   });
 
-  it('are nowhere twice when the tenant is moved twice at once', async () => {
+  it('are stored once when the tenant is moved twice concurrently', async () => {
     const move = async () => {
       for await (const moved of new MoveKeyChains(world).execute(ACME, 'house')) void moved;
     };
     await world.write(async ({ tenant }) => tenant.save({ ...(await tenant.get()), kms: 'house' }));
     // The second one is through with everything while the first one takes over a key.
-    const takeOver = world.kms.takeOver;
+    const takeOver = world.kms.copyToProvider;
     let isFirst = true;
-    world.kms.takeOver = async (...wanted) => {
+    world.kms.copyToProvider = async (...wanted) => {
       const taken = await takeOver(...wanted);
       if (isFirst) {
         isFirst = false;
@@ -258,7 +258,7 @@ describe('keys at a provider', () => {
   });
 
   /** The same key chain with its keys elsewhere: they have no sealed half here. */
-  const elsewhere = (chain: KeyChain): KeyChain => withEachKey(chain, ({ handle, publicJwk }) => ({ handle, publicJwk }));
+  const elsewhere = (chain: KeyChain): KeyChain => mapKeys(chain, ({ handle, publicJwk }) => ({ handle, publicJwk }));
   const put = async (id: string, change: Partial<KeyChain> = {}) => {
     const signing = await world.store.forTenant(ACME, ({ keyChains }) => keyChains.get('signing'));
     const chain = elsewhere({ ...signing, ...change, id });
@@ -278,7 +278,7 @@ describe('keys at a provider', () => {
     expect(await waiting()).to.deep.equal([]);
   });
 
-  it('wait while the provider does not answer, and the removal goes through', async () => {
+  it('are destroyed later if the provider does not answer, and the removal succeeds', async () => {
     const { active, root } = await put('gone');
     isDown = true;
     await new DeleteKeyChain(world).execute(caller(), 'gone');
@@ -336,7 +336,7 @@ describe('keys at a provider', () => {
     expect(destroyed).to.include(active.key.handle.keyId);
   });
 
-  it('stay after a rotation as long as anything rests on what they signed', async () => {
+  it('are kept after a rotation as long as their signatures are needed', async () => {
     const signing = await world.store.forTenant(ACME, ({ keyChains }) => keyChains.get('signing'));
     const { active, root } = await put('kept');
     // The authority can sign here.
@@ -371,7 +371,7 @@ function signers(files: readonly { readonly path: string; readonly text: string 
 }
 
 describe('private keys', () => {
-  it('sign in key providers alone, so that a key elsewhere is never gone round', () => {
+  it('sign only in key providers, so that a remote key is never bypassed', () => {
     const paths = globSync(
       ['domain', 'application', 'adapters', 'bootstrap', 'config'].map((layer) => `${layer}/**/*.ts`),
       {

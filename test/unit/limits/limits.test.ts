@@ -7,7 +7,7 @@ import { Admission } from '../../../adapters/http/limits/admission.ts';
 import { BodyBudget } from '../../../adapters/http/limits/body-budget.ts';
 import { RateLimits } from '../../../adapters/http/limits/rate-limits.ts';
 import type { Route } from '../../../adapters/http/route.ts';
-import { partyOf } from '../../../adapters/http/server/serve.ts';
+import { queueKeyOf } from '../../../adapters/http/server/serve.ts';
 import type { Caller } from '../../../application/caller.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 
@@ -36,13 +36,13 @@ describe('The admission of requests', () => {
   before(() => mock.timers.enable({ apis: ['setInterval'] }));
   after(() => mock.timers.reset());
 
-  it('lets them in at once while there is room, in the same turn', () => {
+  it('admits them immediately while slots are free, in the same turn', () => {
     const { begun, come } = open();
     for (const name of ['a1', 'a2', 'b1', 'b2']) come(name);
     expect(begun).to.deep.equal(['a1', 'a2', 'b1', 'b2']);
   });
 
-  it('gives places on when a turn of the event loop is over, and all that came in it was heard', async () => {
+  it('releases slots at the end of a turn of the event loop, after all requests of that turn were read', async () => {
     const { admission, begun, come } = open();
     const a1 = come('a1');
     come('a2');
@@ -55,7 +55,7 @@ describe('The admission of requests', () => {
     expect(begun).to.deep.equal(['a1', 'a2', 'b1', 'b2', 'a3']);
   });
 
-  it('lets a request in once, and takes back what it has once', async () => {
+  it('admits a request once, and releases its slot once', async () => {
     const { admission, begun, come } = open();
     const a1 = come('a1');
     expect(admission.enter('a', a1)).to.equal(undefined);
@@ -68,13 +68,13 @@ describe('The admission of requests', () => {
     expect(begun).to.deep.equal(['a1', 'a2', 'b1', 'a3']);
   });
 
-  it('keeps what has no party never waiting', () => {
+  it('admits a request without a queue key immediately', () => {
     const { admission, come } = open();
     for (const name of ['a1', 'a2', 'b1', 'b2']) come(name);
     expect(admission.enter(undefined, come('c1'))).to.equal(undefined);
   });
 
-  it('forgets a request whose caller went away', async () => {
+  it('removes a waiting request when its caller disconnects', async () => {
     const { admission, begun, come } = open();
     const a1 = come('a1');
     come('a2');
@@ -90,13 +90,13 @@ describe('The admission of requests', () => {
     expect((a3.locals as { visit?: unknown }).visit).to.equal(undefined);
   });
 
-  it('gives the place of a request to others while it is elsewhere, and then one back', async () => {
+  it('releases the slot of a request during a remote call, and assigns one afterwards', async () => {
     const { admission, begun, come } = open();
     const a1 = come('a1');
     come('a2');
     come('a3');
     const { promise, resolve } = Promise.withResolvers<string>();
-    const work = admission.within(a1, () => admission.elsewhere(() => promise));
+    const work = admission.within(a1, () => admission.releaseSlotWhile(() => promise));
     await turn();
     await turn();
     expect(begun).to.deep.equal(['a1', 'a2', 'a3']);
@@ -117,7 +117,7 @@ describe('The admission of requests', () => {
     come('b1');
     come('b2');
     const calls = [Promise.withResolvers<number>(), Promise.withResolvers<number>()] as const;
-    const work = admission.within(a1, () => Promise.all(calls.map(({ promise }) => admission.elsewhere(() => promise))));
+    const work = admission.within(a1, () => Promise.all(calls.map(({ promise }) => admission.releaseSlotWhile(() => promise))));
     await turn();
     for (const name of ['a3', 'a4', 'b3']) come(name);
     for (const [index, call] of calls.entries()) call.resolve(index);
@@ -126,12 +126,12 @@ describe('The admission of requests', () => {
     expect(await work, 'what was done at several places at once').to.deep.equal([0, 1]);
   });
 
-  it('leaves work alone that no request waits for, or whose request was answered', async () => {
+  it('ignores work without a waiting request, or with an answered one', async () => {
     const { admission, begun, come } = open();
-    expect(await admission.elsewhere(async () => 1)).to.equal(1);
+    expect(await admission.releaseSlotWhile(async () => 1)).to.equal(1);
     const a1 = come('a1');
     const { promise, resolve } = Promise.withResolvers<number>();
-    const work = admission.within(a1, () => admission.elsewhere(() => promise));
+    const work = admission.within(a1, () => admission.releaseSlotWhile(() => promise));
     admission.leave(a1);
     for (const name of ['a2', 'b1', 'b2']) come(name);
     await turn();
@@ -144,7 +144,7 @@ describe('The admission of requests', () => {
   it('hands on what failed elsewhere', async () => {
     const { admission, come } = open();
     const fault = new Error('no answer');
-    const work = admission.within(come('a1'), () => admission.elsewhere(() => Promise.reject(fault)));
+    const work = admission.within(come('a1'), () => admission.releaseSlotWhile(() => Promise.reject(fault)));
     expect(await work.catch((error: unknown) => error)).to.equal(fault);
   });
 
@@ -165,7 +165,7 @@ describe('The admission of requests', () => {
     expect(admission.waitingCount).to.equal(1);
   });
 
-  it('refuses a request when 2,000 of its party wait, and none of another party', async () => {
+  it('rejects a request when 2,000 of its queue key wait, and none of another key', async () => {
     const { begun, come } = open();
     for (let i = 0; i < 2_003; i++) come(`a${i}`);
     come('b1');
@@ -173,11 +173,11 @@ describe('The admission of requests', () => {
     expect(begun).to.deep.equal(['a0', 'a1', 'b1', 'a2002 unavailable']);
   });
 
-  it('never refuses a request that comes back, however long it waits', async () => {
+  it('never rejects a returning request, however long it waits', async () => {
     const { admission, begun, clock, come } = open();
     const [a1, a2] = [come('a1'), come('a2')];
     const { promise, resolve } = Promise.withResolvers<string>();
-    const work = admission.within(a1, () => admission.elsewhere(() => promise));
+    const work = admission.within(a1, () => admission.releaseSlotWhile(() => promise));
     await turn();
     for (const name of ['a3', 'b1', 'b2', 'b3']) come(name);
     await turn();
@@ -197,10 +197,10 @@ describe('The admission of requests', () => {
     { situation: 'works elsewhere again', work: new Promise(() => {}), free: ['g1', 'h1'] },
     { situation: 'did other work elsewhere', work: Promise.resolve(), free: ['g1'] },
   ]) {
-    it(`leaves ${free.length} of 2 slots to others when a request ${situation} while it waits to come back`, async () => {
+    it(`leaves ${free.length} of 2 slots to others when a request ${situation} while it waits to return`, async () => {
       const { admission, begun, come } = open();
       const elsewhere = (response: Response, result: Promise<unknown>) =>
-        void admission.within(response, () => admission.elsewhere(() => result));
+        void admission.within(response, () => admission.releaseSlotWhile(() => result));
       const { promise, resolve } = Promise.withResolvers<void>();
       const a1 = come('a1');
       const others = ['b1', 'c1'].map(come);
@@ -222,7 +222,7 @@ describe('The admission of requests', () => {
     });
   }
 
-  it('takes slots that were held for 250 ms, only while the thread is idle', async () => {
+  it('releases slots that were held for 250 ms, only while the thread is idle', async () => {
     const { admission, begun, clock, come } = open();
     const responses = ['a1', 'a2'].map(come);
     clock.now = 100;
@@ -267,7 +267,7 @@ describe('The admission of requests', () => {
     expect(begun).to.deep.equal(['b5']);
   });
 
-  it('gives one party more slots when there are more', async () => {
+  it('gives one queue key more slots if there are more', async () => {
     const { admission, begun, come } = open(9);
     for (let i = 1; i <= 8; i++) come(`a${i}`);
     expect(begun.splice(0)).to.have.length(6);
@@ -306,13 +306,13 @@ describe('BodyBudget', () => {
     expect(fromAddress('203.0.113.2').send(10)).to.equal(undefined);
   });
 
-  it('refuses more than half of one half to the clients of one tenant, and the whole half to all', () => {
+  it('limits the clients of one tenant to half of the anonymous half, and all of them to the half', () => {
     const { fromTenant } = open();
     expect([fromTenant('a').send(20), fromTenant('a').send(1)]).to.deep.equal([undefined, 'unavailable']);
     expect([fromTenant('').send(20), fromTenant('b').send(1)]).to.deep.equal([undefined, 'unavailable']);
   });
 
-  it('gives an operator without a tenant the whole half, whatever callers without a token send', () => {
+  it('gives an operator without a tenant a whole half, independent of anonymous callers', () => {
     const { fromAddress, fromTenant } = open();
     for (let i = 1; i <= 4; i++) expect(fromAddress(`203.0.113.${i}`).send(10)).to.equal(undefined);
     expect(fromAddress('203.0.113.5').send(1)).to.equal('unavailable');
@@ -334,21 +334,21 @@ describe('BodyBudget', () => {
   });
 });
 
-const tenants = { isMet: (id: string) => id === 'acme' || id === 'beta' };
+const tenants = { isCached: (id: string) => id === 'acme' || id === 'beta' };
 
 function party(path: string, tenant?: string, tenantId?: string | null) {
   const caller = tenantId === undefined ? undefined : ({ tenantId } as Caller);
   const request = { params: tenant === undefined ? {} : { tenant } } as unknown as Request;
-  return partyOf({ path } as Route, request, caller, tenants);
+  return queueKeyOf({ path } as Route, request, caller, tenants);
 }
 
-describe('Whose share a request counts towards', () => {
+describe('The queue key of a request', () => {
   it('is that of the tenant that is called, or whose client calls', () => {
     expect(party('/:tenant/token', 'acme')).to.equal(party('/issuer/offer', undefined, 'acme'));
     expect(party('/:tenant/token', 'beta')).not.to.equal(party('/:tenant/token', 'acme'));
   });
 
-  it('is one for all names that somebody makes up, and all addresses without a tenant', () => {
+  it('is shared by all unknown tenants and all addresses without a tenant', () => {
     const strangers = party('/oauth2/token');
     expect(party('/:tenant/token', 'made-up-1')).to.equal(strangers);
     expect(party('/:tenant/token', 'made-up-2')).to.equal(strangers);
@@ -361,7 +361,7 @@ describe('Whose share a request counts towards', () => {
     expect(party('/issuer/offer', undefined, 'operators')).not.to.equal(operators);
   });
 
-  it('is nobody’s where the service is asked how it is', () => {
+  it('is not limited for health and metrics', () => {
     for (const path of ['/health', '/health/ready', '/metrics']) expect(party(path)).to.equal(undefined);
   });
 });
@@ -373,7 +373,7 @@ describe('A limit of calls per minute', () => {
   /** @returns the seconds to wait for, or undefined when the call is let through. */
   const take = (counted: RateLimits, now: number, caller = 'a', group: keyof typeof LIMITS = 'token') => {
     try {
-      counted.take(group, caller, now);
+      counted.consume(group, caller, now);
       return undefined;
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'too_many_requests') throw error;
@@ -402,9 +402,9 @@ describe('A limit of calls per minute', () => {
     expect([passed(counted, 0, 70), passed(counted, 0, 70, 'b')]).to.deep.equal([60, 60]);
     expect(take(counted, 0, 'a', 'offer')).to.equal(undefined);
   });
-  it('of 0 is none', () => {
+  it('of 0 is unlimited', () => {
     const counted = limits();
-    for (let i = 0; i < 10_000; i++) counted.take('nonce', 'a', 0);
+    for (let i = 0; i < 10_000; i++) counted.consume('nonce', 'a', 0);
   });
   it('never exceeds twice the number in any minute, however the calls are spread', () => {
     const counted = limits();
@@ -415,10 +415,10 @@ describe('A limit of calls per minute', () => {
       expect(inMinute).to.be.at.most(120);
     }
   });
-  it('forgets whoever was not seen for longest, so that nobody fills the memory', () => {
+  it('evicts the least recently seen caller, so that memory stays bounded', () => {
     const counted = limits();
     passed(counted, 0, 60, 'first');
-    for (let i = 0; i < 100_001; i++) counted.take('token', `caller-${i}`, 0);
+    for (let i = 0; i < 100_001; i++) counted.consume('token', `caller-${i}`, 0);
     expect(take(counted, 0, 'first')).to.equal(undefined);
   });
 });

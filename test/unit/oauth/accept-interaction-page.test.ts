@@ -38,7 +38,7 @@ describe('The web step of an interactive authorization', () => {
   };
 
   describe('ShowAuthorization', () => {
-    it('asks the user about a wallet that proved nothing, before any page is named', async () => {
+    it('shows the confirmation page for an unverified wallet before any page of the tenant', async () => {
       const asked = await wallet.asked('visitor');
       const shown = (await show(asked)) as ShownConsent;
       expect(shown.credentials.map(({ displays }) => displays)).to.deep.equal([[{ name: 'Card', locale: 'en' }]]);
@@ -47,7 +47,7 @@ describe('The web step of an interactive authorization', () => {
       expect(await browserHash(asked)).to.equal(hashSecret(shown.keep?.browserSecret ?? ''));
     });
 
-    it('sends the user of a wallet that comes back to its registered address to the page straight away', async () => {
+    it('redirects the user of a wallet with a registered address to the page directly', async () => {
       const key = newKey();
       await world.issues({
         builtInAs: { walletInitiated: true },
@@ -78,7 +78,7 @@ describe('The web step of an interactive authorization', () => {
       await world.issues({ builtInAs: { walletInitiated: true } });
     });
 
-    it('gives up when somebody else is always first', async () => {
+    it('fails if another request is always faster', async () => {
       const asked = await wallet.asked('visitor');
       sinon.stub(world.store, 'commit').resolves({ done: false, part: 'authorization' });
       expect(await endOf(show(asked))).to.equal('invalid_request');
@@ -95,7 +95,7 @@ describe('The web step of an interactive authorization', () => {
     };
     const decide = (answer: Decision) => world.decideAuthorization.execute(ACME, answer);
 
-    it('sends an approving user to the page, and binds the browser anew', async () => {
+    it('redirects an approving user to the page, and binds the browser with a new secret', async () => {
       const { asked, answer } = await shown();
       const sent = await decide(answer);
       if (!('keep' in sent)) throw new Error('no page');
@@ -111,7 +111,7 @@ describe('The web step of an interactive authorization', () => {
       expect(await wallet.stored(asked)).to.deep.include({ stage: 'done', handles: {} });
     });
 
-    it('refuses an answer of another browser', async () => {
+    it('rejects a response of another browser', async () => {
       const { asked, answer } = await shown();
       const other = { ...answer, browserSecrets: new Map([[asked.id, 'another']]) };
       expect(await endOf(decide(other))).to.equal('invalid_request');
@@ -167,7 +167,7 @@ describe('The web step of an interactive authorization', () => {
       expect(await wallet.stored(asked)).to.deep.include({ stage: 'done', handles: {} });
     });
 
-    it('takes one of two returns', async () => {
+    it('accepts one of two returns', async () => {
       const { returned } = await visiting();
       const ends = await Promise.all([endOf(comeBack(returned)), endOf(comeBack(returned))]);
       expect(ends.sort()).to.deep.equal(['done', 'invalid_request']);
@@ -195,7 +195,7 @@ describe('The web step of an interactive authorization', () => {
       expect(await world.later(1800, () => endOf(comeBack(returned)))).to.equal('invalid_request');
     });
 
-    it('is not found at a tenant that is not there', async () => {
+    it('is not found at an unknown tenant', async () => {
       const { returned } = await visiting();
       expect(await endOf(comeBack(returned, 'nobody' as TenantId))).to.equal('not_found');
     });
@@ -207,7 +207,7 @@ describe('The web step of an interactive authorization', () => {
       return { asked, page: await wallet.visit(asked) };
     };
 
-    it('asks the customer once whether the user is done, and then ends with a code', async () => {
+    it('asks the backend once for the result, and then ends with a code', async () => {
       const { asked, page } = await visiting();
       const both = await Promise.allSettled([wallet.comeBack(page), wallet.comeBack(page)]);
       const codes = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value.sent.get('code')] : []));
@@ -218,7 +218,7 @@ describe('The web step of an interactive authorization', () => {
       expect(await endOf(wallet.issue(body.access_token, { credential_configuration_id: 'confirmed' }))).to.equal('done');
     });
 
-    it('denies the wallet when the customer does not confirm, and tells the operator', async () => {
+    it('denies the wallet when the backend rejects the confirmation, and records the reason for the operator', async () => {
       const { asked, page } = await visiting();
       world.webhooks.answer = new WebhookError('bad_status', 'it answered 403', { status: 403 });
       const { sent } = await wallet.comeBack(page);

@@ -5,16 +5,16 @@ import { hashCode } from '../../../application/oauth/pre-authorized-code-grant.t
 import {
   type Authorization,
   type AuthorizationStage,
+  advance,
   handleOfRequestUri,
-  isCurrent,
-  moveOn,
+  isCurrentHandle,
   NEXT_STAGES,
   REQUEST_URI_PREFIX,
-  wasOpened,
+  wasOpenedInBrowser,
 } from '../../../domain/oauth/authorization.ts';
 import { parseAuthorizationRequest } from '../../../domain/oauth/authorization-request.ts';
-import { authorizationResponse, destinationOf } from '../../../domain/oauth/authorization-response.ts';
-import { hashSecret, isSecret, makeHandle, parseHandle } from '../../../domain/oauth/handle.ts';
+import { authorizationResponse, redirectDestination } from '../../../domain/oauth/authorization-response.ts';
+import { createHandle, hashSecret, isSecret, parseHandle } from '../../../domain/oauth/handle.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { codeOf } from '../../support/failures.ts';
 import { AUTHORIZATION_REQUEST } from '../../support/raw-wallet.ts';
@@ -29,24 +29,24 @@ describe('An authorization', () => {
     for (const next of STAGES) {
       const follows = (NEXT_STAGES[stage] as readonly string[]).includes(next);
       it(`that is ${stage} ${follows ? 'becomes' : 'never becomes'} ${next}`, () => {
-        const move = () => moveOn({ stage, version: 3 } as Authorization, { stage: next });
+        const move = () => advance({ stage, version: 3 } as Authorization, { stage: next });
         if (follows) expect(move()).to.include({ stage: next, version: 4 });
         else expect(move).to.throw(`does not become ${next}`);
       });
     }
   }
 
-  it('has no interaction at its end where there was none', () => {
-    expect(moveOn({ stage: 'pushed', version: 1 } as Authorization, { stage: 'done' })).to.deep.equal({
+  it('has no interaction at its end without one before', () => {
+    expect(advance({ stage: 'pushed', version: 1 } as Authorization, { stage: 'done' })).to.deep.equal({
       stage: 'done',
       version: 2,
     });
   });
 
-  it('was opened once a browser came, with its request or to a page', () => {
+  it('is opened by the first browser, with its request or to a page', () => {
     const web = { kind: 'web', browserHash: 'h' };
     const opened = (pending: object | undefined, isOpened?: boolean) =>
-      wasOpened({ isOpened, interaction: { pending } } as unknown as Authorization);
+      wasOpenedInBrowser({ isOpened, interaction: { pending } } as unknown as Authorization);
     expect([opened(web), opened(undefined, true), opened({ kind: 'web' }, true)]).to.deep.equal(Array(3).fill(true));
     expect([opened({ kind: 'web' }), opened({ kind: 'presentation' }), opened(undefined)]).to.deep.equal(Array(3).fill(false));
   });
@@ -57,20 +57,20 @@ describe('The handle of an authorization', () => {
   const now = new Date('2026-06-01T12:00:00Z');
   const later = new Date('2026-06-01T12:00:01Z');
   const made = { id, stage: 'opened', expiresAt: later, handles: { page: hashSecret(secret) } };
-  const current = (changes: object = {}, handle = makeHandle(id, secret)) =>
-    isCurrent({ ...made, ...changes } as unknown as Authorization, 'page', handle, now);
+  const current = (changes: object = {}, handle = createHandle(id, secret)) =>
+    isCurrentHandle({ ...made, ...changes } as unknown as Authorization, 'page', handle, now);
 
-  it('counts for its purpose, while the authorization is not over', () => {
+  it('is valid for its purpose until the authorization ends', () => {
     expect(current()).to.equal(true);
-    const other = makeHandle('j'.repeat(16), secret);
+    const other = createHandle('j'.repeat(16), secret);
     const wrong = [
       current({ stage: 'done' }),
       current({ expiresAt: now }),
       current({ handles: {} }),
       current({}, other),
-      current({}, makeHandle(id, 't'.repeat(20))),
+      current({}, createHandle(id, 't'.repeat(20))),
       current({}, 'nonsense'),
-      isCurrent(undefined, 'page', other, now),
+      isCurrentHandle(undefined, 'page', other, now),
     ];
     expect(wrong).to.deep.equal(Array(7).fill(false));
   });
@@ -81,7 +81,7 @@ describe('The handle of an authorization', () => {
   });
 
   it('is an id and a secret, and nothing else is', () => {
-    expect(parseHandle(makeHandle(id, secret))).to.deep.equal({ id, secret });
+    expect(parseHandle(createHandle(id, secret))).to.deep.equal({ id, secret });
     for (const text of ['', 'nonsense', `${id}.`, `${id}.short`, ` ${id}.${secret}`]) {
       expect(parseHandle(text), text).to.equal(undefined);
     }
@@ -185,7 +185,7 @@ describe('an authorization request', () => {
 
   const details = (credential_configuration_id: string) => JSON.stringify([{ type: 'openid_credential', credential_configuration_id }]);
 
-  it('asks by scope or by details for what the issuer has', () => {
+  it('requests existing credentials by scope or by details', () => {
     const { scope: _, ...unscoped } = valid;
     const { queries, ...byDetails } = parseAuthorizationRequest(
       { ...unscoped, authorization_details: details('card'), unknown: 'x' },
@@ -204,7 +204,7 @@ describe('an authorization request', () => {
     expect(refusal({ authorization_details: details('else') })).to.equal('invalid_authorization_details');
   });
 
-  it('asks for no more than a session can count', () => {
+  it('requests no more credentials than a session can count', () => {
     const many = (count: number) => {
       const configurations = Array.from({ length: count }, (_, i) => ({ id: `c${i}`, scope: 'card' }));
       return () => parseAuthorizationRequest(valid, { ...context, configurations });
@@ -242,7 +242,7 @@ describe('an authorization request', () => {
     });
   });
 
-  it('is answered in the query, and says so or nothing', () => {
+  it('is answered in the query; response_mode may be query or absent', () => {
     expect(refusal({})).to.equal('taken');
     expect(refusal({ response_mode: 'query' })).to.equal('taken');
     for (const response_mode of ['form_post', 'fragment', 'query.jwt', 'direct_post', 'QUERY']) {
@@ -266,7 +266,7 @@ describe('an authorization request', () => {
       });
     }
 
-    it('nor authorization_details, whatever they hold that nobody knows', () => {
+    it('nor authorization_details, even with unknown properties', () => {
       const details = (length: number) => {
         const text = (note: string) => JSON.stringify([{ type: 'openid_credential', credential_configuration_id: 'card', note }]);
         return text('x'.repeat(length - text('').length));
@@ -293,13 +293,13 @@ describe('an authorization response', () => {
     ['com.example.wallet:/cb?x=~', '&'],
   ];
   for (const [address, separator] of addresses) {
-    it(`keeps ${address} as the wallet wrote it (RFC 6749 section 3.1.2)`, () => {
+    it(`preserves ${address} as the wallet wrote it (RFC 6749 section 3.1.2)`, () => {
       const location = authorizationResponse(address, { issuer, state: 's 1', code: 'c-1' });
       expect(location).to.equal(`${address}${separator}${sent}`);
     });
   }
 
-  it('cannot be given other parameters by what the wallet chose as state', () => {
+  it('cannot get other parameters from the state of the wallet', () => {
     const location = authorizationResponse('https://wallet.example/cb', {
       issuer,
       state: 'x&code=stolen#',
@@ -310,14 +310,14 @@ describe('an authorization response', () => {
   });
 });
 
-describe('the destination that users are told', () => {
+describe('the destination that is shown to users', () => {
   for (const [address, told] of [
     ['https://wallet.example/cb?x=y', 'wallet.example'],
     ['http://127.0.0.1:4711/cb', '127.0.0.1:4711'],
     ['com.example.wallet:/cb', 'com.example.wallet:'],
     ['haip-vci://evil.example', 'haip-vci:'],
   ] as const) {
-    it(`of ${address} is ${told}`, () => expect(destinationOf(address)).to.equal(told));
+    it(`of ${address} is ${told}`, () => expect(redirectDestination(address)).to.equal(told));
   }
 });
 
@@ -343,7 +343,7 @@ describe('ConfirmWallet', () => {
       ...changes,
     });
 
-  it('ends an approval with a code for who logged in, whom nobody remembers any more here', async () => {
+  it('ends an approval with a code for the person who logged in, and erases the identity from the authorization', async () => {
     const page = await asked();
     const { location, authorizationId } = await confirm(page);
     const { code = '', ...rest } = logins.told(location);
@@ -363,14 +363,14 @@ describe('ConfirmWallet', () => {
     expect(await endOf(confirm(page))).to.equal('invalid_request');
   });
 
-  it('tells the wallet that the offer is over', async () => {
+  it('redirects to the wallet with an error if the offer has ended', async () => {
     const page = await asked();
     await logins.end(page);
     const { location } = await confirm(page);
     expect(logins.told(location)).to.deep.equal(logins.refusal('access_denied'));
   });
 
-  it('takes one of two answers that come at the same time', async () => {
+  it('accepts one of two concurrent answers', async () => {
     const page = await asked();
     const ends = await Promise.all([endOf(confirm(page)), endOf(confirm(page, { decision: 'deny' }))]);
     expect(ends.sort()).to.deep.equal(['done', 'invalid_request']);
@@ -399,7 +399,7 @@ describe('ConfirmWallet', () => {
     expect(await logins.world.later(1800, () => endOf(confirm(page)))).to.equal('invalid_request');
   });
 
-  it('is not found once the tenant has no such server, or at one that is not there', async () => {
+  it('is not found once the tenant has removed the server, or at an unknown tenant', async () => {
     const page = await asked();
     expect(await endOf(confirm(page, {}, 'nobody' as TenantId))).to.equal('not_found');
     await logins.configure({ enabled: false });

@@ -41,7 +41,7 @@ describe('PushAuthorization', () => {
     return { secret, found: (await world.store.read(ACME).authorization(id))?.authorization };
   };
 
-  it('stores what was asked for under the hash of its address, and who may redeem it', async () => {
+  it('stores the request and its client under the hash of its address', async () => {
     const { secret, found } = await stored(await push());
     expect(found).to.deep.include({ server: 'built-in', stage: 'pushed', version: 1 });
     expect(found?.handles).to.deep.equal({ request_uri: hashSecret(secret) });
@@ -57,7 +57,7 @@ describe('PushAuthorization', () => {
     expect(found?.expiresAt.getTime()).to.equal(world.clock.time + 1_800_000);
   });
 
-  it('takes the key that is announced in place of a proof', async () => {
+  it('accepts dpop_jkt in place of a proof', async () => {
     const jkt = thumbprint(newKey().jwk as PublicJwk);
     const { found } = await stored(await push({ dpop_jkt: jkt }, { dpop: [] }));
     expect(found?.holder.keyThumbprint).to.equal(jkt);
@@ -125,7 +125,7 @@ describe('PushAuthorization', () => {
     expect(found?.request).to.not.have.property('scope');
   });
 
-  it('refuses an offer that is over, was made for a code, or is for the other server', async () => {
+  it('rejects an offer that has ended, is pre-authorized, or is for the other server', async () => {
     const over = await anOffer(world, { flow: 'authorization_code', expiresIn: 60 });
     const late = () => endOf(push({ issuer_state: over.session.publicId }));
     expect(await world.later(60, late)).to.equal('invalid_request');
@@ -139,7 +139,7 @@ describe('PushAuthorization', () => {
     await world.issues();
   });
 
-  it('is not found at a server or a tenant that is not there', async () => {
+  it('is not found at an unknown server or tenant', async () => {
     expect(await endOf(wallet.push({}, { server: 'chained' }))).to.equal('not_found');
     expect(await endOf(new Wallet(world, 'nobody' as TenantId).push())).to.equal('not_found');
     await world.change({ status: 'suspended' });
@@ -153,7 +153,7 @@ describe('PushAuthorization', () => {
     expect(await endOf(push({}, { dpop }))).to.equal('invalid_dpop_proof');
   });
 
-  it('keeps a registered client to its assertion, which counts once, and to its registration', async () => {
+  it('requires the assertion of a registered client, which is accepted once, and its registered values', async () => {
     const key = newKey();
     const { redirect_uri: registered } = AUTHORIZATION_REQUEST;
     const client = { client_id: CLIENT_ID, jwks: { keys: [key.jwk] }, redirect_uris: [registered] };
@@ -203,7 +203,7 @@ describe('PushAuthorization', () => {
       expect(found?.holder).to.deep.include(expected);
     });
 
-    it('hands out a challenge to a wallet that has none of this server', async () => {
+    it('returns a challenge to a wallet without one of this server', async () => {
       const failure = await failureOf(push({}, attested({ challenge: 'abc' })));
       expect(failure.code).to.equal('use_attestation_challenge');
       const { attestationChallenge: challenge = '' } = failure.details;
@@ -283,10 +283,10 @@ describe('The page of the built-in server', () => {
   const chained = (enabled: boolean) => world.issues(enabled ? { chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } } : {});
 
   describe('ShowAuthorization', () => {
-    it('says who asks for what, and where the answer would go', async () => {
+    it('shows client, credentials and destination of the answer', async () => {
       const { fields, ...said } = await consent(await pushed());
       expect(said).to.deep.equal({
-        look: { name: 'Acme', displays: [{ name: 'Acme', locale: 'en' }] },
+        branding: { name: 'Acme', displays: [{ name: 'Acme', locale: 'en' }] },
         credentials: [
           {
             id: 'card',
@@ -310,7 +310,7 @@ describe('The page of the built-in server', () => {
       expect(await stored(browser)).to.deep.include({ version: 2 });
     });
 
-    it('is good for a minute, and until the end for those who were in time', async () => {
+    it('can be opened for a minute, and then until the authorization expires', async () => {
       const [late, early] = [await pushed(), await pushed()];
       await show(early);
       expect(await world.later(61, () => endOf(show(late)))).to.equal('invalid_request');
@@ -348,14 +348,14 @@ describe('The page of the built-in server', () => {
       });
     }
 
-    it('gives up when somebody else is always first', async () => {
+    it('fails if another request is always faster', async () => {
       const browser = await pushed();
       const commit = sinon.stub(world.store, 'commit').resolves({ done: false, part: 'authorization' });
       expect(await endOf(show(browser))).to.equal('invalid_request');
       expect(commit.callCount).to.equal(3);
     });
 
-    it('is not found at a tenant that is not there, whatever comes', async () => {
+    it('is not found at an unknown tenant, with any input', async () => {
       const ends = [await endOf(show({}, NOBODY)), await endOf(show(await pushed(), NOBODY))];
       expect(ends).to.deep.equal(['not_found', 'not_found']);
     });
@@ -437,19 +437,19 @@ describe('The page of the built-in server', () => {
       expect(await endOf(decide(page))).to.equal('invalid_request');
     });
 
-    it('gives one code to a button that is pressed twice', async () => {
+    it('returns one code if a button is pressed twice', async () => {
       const page = await shown();
       const ends = await Promise.all([1, 2].map(() => endOf(decide(page))));
       expect(ends.sort()).to.deep.equal(['done', 'invalid_request']);
     });
 
-    it('takes an answer as long as the authorization lives', async () => {
+    it('accepts an answer until the authorization expires', async () => {
       const [page, other] = [await shown(), await shown()];
       expect(await world.later(1799, () => endOf(decide(page)))).to.equal('done');
       expect(await world.later(1800, () => endOf(decide(other)))).to.equal('invalid_request');
     });
 
-    it('is not found at a tenant that is not there', async () => {
+    it('is not found at an unknown tenant', async () => {
       expect(await endOf(decide(await shown(), NOBODY))).to.equal('not_found');
     });
   });

@@ -43,7 +43,7 @@ describe('A wallet that is registered with a key', () => {
     });
   });
 
-  it('is known by its assertion, also where attestations are required', async () => {
+  it('is authenticated by its assertion, even if attestations are required', async () => {
     const form = { client_assertion_type: ASSERTION_TYPE, client_assertion: assertion(), client_id: CLIENT };
     const known = await client.authenticate({ fields, form });
     expect(known).to.deep.include({ kind: 'registered', clientId: CLIENT });
@@ -61,7 +61,7 @@ describe('A wallet that is registered with a key', () => {
     expect(await outcome()).to.equal('invalid_client');
   });
 
-  it('leaves a mark that neither another identifier nor another client leaves', async () => {
+  it('consumes a value that differs by identifier and client', async () => {
     const both = ['one two', 'one'].map((id) => ({ client_id: id, jwks: { keys: [key.jwk] } }));
     client.configure({ walletClients: both });
     const mark = async (id: string, jti: string) => {
@@ -129,7 +129,7 @@ describe('A wallet that is registered with a key', () => {
     }
   });
 
-  describe('and its assertion, before anybody believes it,', () => {
+  describe('and its assertion, before it is verified,', () => {
     const open = (text: string) => parseAssertion({ client_assertion_type: ASSERTION_TYPE, client_assertion: text });
     const unopened: readonly [string, () => string][] = [
       ['neither iss nor sub', () => assertion({ payload: { iss: undefined, sub: undefined } })],
@@ -147,7 +147,7 @@ describe('A wallet that is registered with a key', () => {
       expect(parseAssertion({ client_id: CLIENT })).to.equal(undefined);
     });
 
-    it('is verified with keys of its algorithm, by the name that it gives', () => {
+    it('is verified with keys of its algorithm, selected by kid', () => {
       const keys = [key.jwk, { ...key.jwk, kid: 'one' }, { ...key.jwk, kid: 'two' }];
       const found = (header: object) => {
         const opened = open(assertion({ header: { ...header } }));
@@ -163,7 +163,7 @@ describe('A wallet that is registered with a key', () => {
   it('is refused under another client_id', async () => {
     expect(await outcome(undefined, { client_id: 'https://other.example' })).to.equal('invalid_client');
   });
-  it('is refused without an assertion, where anybody else may come without one', async () => {
+  it('is rejected without an assertion, even if other wallets need none', async () => {
     const { walletClients } = await client.configured.issuance();
     client.configure({ walletAttestationRequired: false, walletClients });
     expect(await client.outcome({ fields, form: { client_id: CLIENT } })).to.equal('invalid_client');
@@ -184,7 +184,7 @@ describe('A wallet that is registered with a key', () => {
       });
     });
 
-    it('is accepted, and its keys are kept for ten minutes', async () => {
+    it('is accepted, and its keys are cached for ten minutes', async () => {
       expect(await Promise.all([outcome(), outcome(), outcome()])).to.deep.equal(Array(3).fill('registered'));
       client.world.clock.time += 599_000;
       expect(await outcome()).to.equal('registered');
@@ -195,7 +195,7 @@ describe('A wallet that is registered with a key', () => {
       expect(client.world.remote.following, 'nobody else answers for it').to.deep.equal([]);
     });
 
-    it('is accepted with a new key, which is looked for once in 30 seconds', async () => {
+    it('is accepted with a new key, which is fetched at most once in 30 seconds', async () => {
       expect(await outcome()).to.equal('registered');
       const second = newKey();
       const withSecond = () => outcome(assertion({ key: second, header: { kid: 'two' } }));
@@ -210,7 +210,7 @@ describe('A wallet that is registered with a key', () => {
       expect(calls()).to.equal(2);
     });
 
-    it('is refused while its keys cannot be had, and is not asked for them all the time', async () => {
+    it('is rejected while its keys are unavailable, with a limited number of requests', async () => {
       const { answer } = client.world.remote;
       client.world.remote.answer = () => new RemoteError('timeout', 'nobody there');
       for (let i = 0; i < 5; i++) expect(await outcome()).to.equal('invalid_client');
@@ -220,7 +220,7 @@ describe('A wallet that is registered with a key', () => {
       expect(await outcome()).to.equal('registered');
     });
 
-    it('keeps its known keys when a newer key could not be had', async () => {
+    it('keeps its cached keys when newer ones are unavailable', async () => {
       expect(await outcome()).to.equal('registered');
       client.world.remote.answer = () => ({ status: 500, contentType: '', body: Buffer.alloc(0) });
       client.world.clock.time += 30_000;

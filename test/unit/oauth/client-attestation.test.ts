@@ -11,12 +11,12 @@ let client: ClientWorld;
 const seconds = () => client.world.seconds;
 const BROKEN = 'invalid_client_attestation';
 
-describe('A wallet that is attested', () => {
+describe('A wallet with an attestation', () => {
   beforeEach(async () => {
     client = await ClientWorld.make();
   });
 
-  it('is known by its product and by the key of its installation', async () => {
+  it('is identified by its product and the key of its instance', async () => {
     const { kind, clientId, instance, used } = await client.authenticate();
     expect([kind, clientId]).to.deep.equal(['attested', client.provider.clientId]);
     expect(instance).to.equal(thumbprint(client.instance.jwk as never));
@@ -24,7 +24,7 @@ describe('A wallet that is attested', () => {
     expect(used[0]?.expiresAt.getTime()).to.be.greaterThan(client.now.getTime() + 300_000);
   });
 
-  it('leaves the same mark with the same proof and another with another one', async () => {
+  it('consumes the same value for the same proof, and another for another one', async () => {
     const pop = { payload: { jti: 'one' } };
     const [first] = (await client.authenticate({ pop })).used;
     const [again] = (await client.authenticate({ pop })).used;
@@ -215,7 +215,7 @@ describe('A wallet that is attested', () => {
   describe('and its challenge', () => {
     const CODE = 'use_attestation_challenge';
 
-    it('is demanded, and handed out with the refusal', async () => {
+    it('is required, and returned with the error', async () => {
       const { code, details } = await client.failure({ pop: { payload: { challenge: undefined } } });
       expect(code).to.equal(CODE);
       expect(details.attestationChallenge).to.match(/^[A-Za-z0-9_-]{16,512}$/);
@@ -223,7 +223,7 @@ describe('A wallet that is attested', () => {
       expect(await client.outcome({ pop: { challenge } })).to.equal('attested');
     });
 
-    it('stands in a header field of the refusal', async () => {
+    it('is in a header field of the error response', async () => {
       const failure = await client.failure({ pop: { payload: { challenge: undefined } } });
       const { status, headers, body } = renderFailure(failure, { surface: 'oauth' }, 'request');
       expect([status, (body as { error: string }).error]).to.deep.equal([400, CODE]);
@@ -231,7 +231,7 @@ describe('A wallet that is attested', () => {
       expect(await client.outcome({ pop: { challenge } })).to.equal('attested');
     });
 
-    it('comes with a DPoP nonce unless the tenant uses none', async () => {
+    it('is returned with a DPoP nonce if the tenant requires nonces', async () => {
       const failure = await client.failure({ pop: { payload: { challenge: undefined } } });
       expect(renderFailure(failure, { surface: 'oauth' }, 'request').headers['DPoP-Nonce']).to.match(/^[A-Za-z0-9_-]{16,512}$/);
       client.configure({ dPopNonce: 'off' });
@@ -249,7 +249,7 @@ describe('A wallet that is attested', () => {
         for (const iat of [seconds() - 301, seconds() + 61, undefined]) expect(await without({ iat })).to.equal(BROKEN);
       });
 
-      it('needs a jti, which is spent', async () => {
+      it('needs a jti, which is consumed', async () => {
         for (const jti of [undefined, '', 5]) expect(await without({ jti })).to.equal(BROKEN);
         const { used } = await client.authenticate({ pop: { payload: { challenge: undefined } } });
         expect(used.map(({ kind }) => kind)).to.deep.equal(['client_jti']);
@@ -271,13 +271,13 @@ describe('A wallet that is attested', () => {
       expect(await client.outcome({ pop: { challenge } })).to.equal(CODE);
     });
 
-    it('is no secret of another server, and nothing invented', async () => {
+    it('is neither one of another server nor an invented one', async () => {
       const others = [client.challenge(`${SERVER}/chained-as`), client.challenge(PUBLIC_URL), 'x'.repeat(43), ''];
       for (const challenge of others) expect(await client.outcome({ pop: { challenge } })).to.equal(CODE);
       expect(await client.outcome({ pop: { payload: { challenge: 7 } } })).to.equal(CODE);
     });
 
-    it('is not handed out to somebody whose signatures are wrong', async () => {
+    it('is not issued to a wallet whose signatures are invalid', async () => {
       const text = client.provider.pop(newKey(), SERVER);
       expect(await client.outcome({ fields: { attestationPop: [text] } })).to.equal(BROKEN);
     });
@@ -294,7 +294,7 @@ describe('A wallet that is attested', () => {
     it('may not be more, although the attestation has not expired', async () => {
       expect(await client.outcome(attestation({ iat: seconds() - 601 }))).to.equal('use_fresh_attestation');
     });
-    it('has to be told', async () => {
+    it('has to be stated', async () => {
       expect(await client.outcome(attestation({ iat: undefined }))).to.equal('use_fresh_attestation');
     });
   });
@@ -317,7 +317,7 @@ describe('A wallet that is attested', () => {
         expect(await ask()).to.equal(BROKEN);
       });
     }
-    it('has to be told', async () => {
+    it('has to be stated', async () => {
       const { answer } = client.world.remote;
       client.world.remote.answer = (url) =>
         url.includes('/status/') ? { status: 500, contentType: '', body: Buffer.alloc(0) } : answer(url);
@@ -332,7 +332,7 @@ describe('A wallet that is attested', () => {
         expect(await client.outcome(attestation({ status }))).to.equal(BROKEN);
       });
     }
-    it('counts only as the revocation service of the same entity tells it', async () => {
+    it('is accepted only from the revocation service of the same entity', async () => {
       for (const signer of [client.provider.signer, await certify({ name: 'Other', by: client.provider.root })]) {
         client.provider.statusSigner = [signer];
         client.world.remoteStatusLists.clear('acme');
@@ -349,7 +349,7 @@ describe('A wallet that is attested', () => {
       client.world.remoteStatusLists.clear('acme');
       expect(await ask()).to.equal(BROKEN);
     });
-    it('is not asked for before everything else was checked', async () => {
+    it('is fetched only after all other checks', async () => {
       const status = client.provider.status(3);
       const forged = { ...client.provider.signer, ...newKey() };
       await client.outcome({ attestation: { signer: forged, payload: { status } } });
@@ -364,19 +364,19 @@ describe('A wallet that is attested', () => {
       client.provider.published = client.provider.list({ entities: [] });
       expect(await client.outcome()).to.equal(BROKEN);
     });
-    it('is refused where attestations are required and no list is configured, and the reason is told', async () => {
+    it('is rejected with the reason if attestations are required and no list is configured', async () => {
       client.configure({ walletProviderTrustLists: [], walletAttestationRequired: true });
       const { code, message } = await client.failure();
       expect(code).to.equal(BROKEN);
       expect(message).to.include('no trust list of wallet providers configured');
       expect(client.world.remote.calls).to.have.length(0);
     });
-    it('counts for nothing where nobody asks for attestations and no list is configured', async () => {
+    it('is ignored if attestations are optional and no list is configured', async () => {
       client.configure({ walletProviderTrustLists: [], walletAttestationRequired: false });
       expect(await client.outcome()).to.equal('public');
       expect(client.world.remote.calls).to.have.length(0);
     });
-    it('is refused where nobody vouches for the list', async () => {
+    it('is rejected if no pinned certificate signs the list', async () => {
       client.configure({ walletProviderTrustListCertificates: [] });
       expect(await client.outcome()).to.equal(BROKEN);
       client.configure({ walletProviderTrustListCertificates: [pem(await certify({ name: 'Somebody' }))] });
@@ -404,7 +404,7 @@ describe('A wallet that is attested', () => {
   });
 });
 
-describe('A wallet that proves nothing', () => {
+describe('A wallet without authentication', () => {
   const fields = { attestation: [], attestationPop: [] };
 
   beforeEach(async () => {
@@ -425,7 +425,7 @@ describe('A wallet that proves nothing', () => {
     client.configure({ walletAttestationRequired: false });
     expect(await client.outcome({ fields, form: { client_id: 'x'.repeat(501) } })).to.equal('invalid_request');
   });
-  it('is attested all the same where it sends an attestation that nobody requires', async () => {
+  it('is verified even if it is optional', async () => {
     client.configure({ walletAttestationRequired: false });
     expect(await client.outcome()).to.equal('attested');
     expect(await client.outcome({ pop: { payload: { aud: 'x' } } })).to.equal(BROKEN);

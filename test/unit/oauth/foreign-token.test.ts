@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { expect } from 'chai';
-import { assertBearer, namedIssuer, parseExternalToken } from '../../../domain/oauth/external-token.ts';
+import { assertBearer, parseExternalToken, unverifiedIssuer } from '../../../domain/oauth/external-token.ts';
 import { type ForeignKey, parseForeignKeys, pickForeignKey } from '../../../domain/oauth/foreign-keys.ts';
 import {
   assertForeignClaims,
@@ -108,7 +108,7 @@ describe('the keys of another server', () => {
     expect(pick(keys, 'ES256', 'c')).to.equal(undefined);
   });
 
-  it('are chosen without kid only when one alone comes into question', () => {
+  it('are selected without kid only if exactly one matches', () => {
     const keys = read({ ...p256, kid: 'a' }, rsa);
     expect(pick(keys, 'ES256')?.id).to.equal('a');
     expect(pick(read(p256, { ...p256, kid: 'b' }), 'ES256')).to.equal(undefined);
@@ -148,7 +148,7 @@ describe('the header of a foreign token', () => {
     expect(reason({ alg: 'ES256', kid: 'k'.repeat(1025) })).to.equal('malformed');
   });
 
-  it('is not looked at in a text that is too long or no JWS', () => {
+  it('is undefined for a text that is too long or no JWS', () => {
     const long = tokenOf({ alg: 'ES256' }, { filler: 'x'.repeat(65_536) });
     for (const token of ['', 'a.b', 'opaque', '....', long, `${tokenOf({ alg: 'ES256' })}.AAAA`]) {
       expect(reasonOf(() => parseForeignToken(token, [undefined]))).to.equal('malformed');
@@ -167,7 +167,7 @@ describe('the claims of a foreign token', () => {
     expect(reason({ iat: undefined, nbf: undefined })).to.equal(undefined);
   });
 
-  it('are accepted whoever they are for, where that is not ours to judge', () => {
+  it('are accepted for any audience if the caller does not check it', () => {
     const expected = { issuer: ISSUER, audience: undefined, now: NOW };
     expect(reasonOf(() => assertForeignClaims({ ...good, aud: 'others' }, expected))).to.equal(undefined);
   });
@@ -251,7 +251,7 @@ describe('the claims of an ID token', () => {
     ['Ed25519', 'sha512'],
   ];
   for (const [algorithm, hash] of hashes) {
-    it(`vouch for the access token by ${hash} when signed with ${algorithm}`, () => {
+    it(`bind the access token by ${hash} when signed with ${algorithm}`, () => {
       const digest = createHash(hash).update('token').digest();
       const claims = { ...good, at_hash: digest.subarray(0, digest.length / 2).toString('base64url') };
       const check = (accessToken: string) => () =>
@@ -261,7 +261,7 @@ describe('the claims of an ID token', () => {
     });
   }
 
-  it('are refused when they vouch for an access token that did not come', () => {
+  it('are rejected when they bind an access token that was not received', () => {
     const expected = { clientId: 'client', nonce: 'n-1', accessToken: undefined };
     const claims = { ...good, at_hash: 'wfgvmE9VxjAudsl9lc6TqA' };
     expect(reasonOf(() => assertIdTokenClaims({ algorithm: 'RS256', claims }, expected))).to.equal('access_token_hash');
@@ -297,7 +297,7 @@ function read(bend: object = {}, type: string | undefined = 'at+jwt') {
 const detail = (more: object): Json => ({ type: 'openid_credential', ...more }) as Json;
 
 describe('an access token of an external authorization server', () => {
-  it('is read with all that its issuer said', () => {
+  it('is read with all its claims', () => {
     expect(read()).to.deep.equal({
       issuer: 'https://as.example.org',
       subject: 'u-1',
@@ -318,7 +318,7 @@ describe('an access token of an external authorization server', () => {
     expect(read(bare)).not.to.have.any.keys('tokenId', 'clientId', 'issuerState', 'keyThumbprint');
   });
 
-  it('is bound to jkt beside confirmation members that are not understood (RFC 7800 section 3.1)', () => {
+  it('is bound to jkt beside unknown confirmation members (RFC 7800 section 3.1)', () => {
     for (const more of [{ 'kc-jkt-type': 'DPoP' }, { future: { jwk: {} } }, { constructor: 1 }])
       expect(read({ cnf: { jkt: 'abc', ...more } }).keyThumbprint).to.equal('abc');
   });
@@ -345,7 +345,7 @@ describe('an access token of an external authorization server', () => {
       expect(token).to.deep.include({ credentialConfigurationIds: ['badge'], identifiers: false });
     });
 
-    it('knows which configuration an identifier of the server stands for', () => {
+    it('maps an identifier of the server to its configuration', () => {
       const token = read({
         authorization_details: [
           detail({
@@ -361,7 +361,7 @@ describe('an access token of an external authorization server', () => {
       ]);
     });
 
-    it('takes identifiers alone for ids of configurations', () => {
+    it('uses identifiers without a configuration id as ids of configurations', () => {
       const token = read({ authorization_details: [detail({ credential_identifiers: ['pid', 'unknown'] })] });
       expect(token).to.deep.include({ credentialConfigurationIds: ['pid'], identifiers: true });
       expect([...token.configurationOfIdentifier]).to.deep.equal([['pid', 'pid']]);
@@ -386,7 +386,7 @@ describe('an access token of an external authorization server', () => {
       });
     }
 
-    it('leaves the scope in force when they are about something else', () => {
+    it('keep the scope in force if they have another type', () => {
       const elsewhere = detail({
         credential_configuration_id: 'badge',
         locations: ['https://other.example'],
@@ -396,7 +396,7 @@ describe('an access token of an external authorization server', () => {
       expect(token.credentialConfigurationIds).to.deep.equal(['pid']);
     });
 
-    it('takes an entry that names this issuer among its locations', () => {
+    it('accepts an entry with this issuer among its locations', () => {
       const here = detail({ credential_configuration_id: 'badge', locations: ['https://x.example', US] });
       expect(read({ authorization_details: [here] }).credentialConfigurationIds).to.deep.equal(['badge']);
     });
@@ -437,7 +437,7 @@ describe('an access token of an external authorization server', () => {
     });
   }
 
-  it('is told by its type, whatever else it says, or by its claims', () => {
+  it('is recognized by its type, whatever its other claims, or by its claims', () => {
     expect(reasonOf(() => read({ nonce: 'x' }, 'at+jwt'))).to.equal(undefined);
     expect(reasonOf(() => read({ typ: 'Bearer' }, 'jwt'))).to.equal(undefined);
     for (const typ of ['ID', 'Refresh', 'Offline', 'Logout']) {
@@ -460,8 +460,8 @@ describe('an access token of an external authorization server', () => {
   }
 });
 
-describe('a token that is taken from its bearer', () => {
-  it('is bound to nothing', () => {
+describe('the token of a Bearer header', () => {
+  it('is not bound', () => {
     expect(reasonOf(() => assertBearer({}))).to.equal(undefined);
     for (const cnf of [{ jkt: 'abc' }, null]) {
       expect(reasonOf(() => assertBearer({ cnf }))).to.equal('key_binding');
@@ -469,16 +469,16 @@ describe('a token that is taken from its bearer', () => {
   });
 });
 
-describe('the issuer that a token names', () => {
+describe('the unverified issuer of a token', () => {
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
   it('is read without believing it', () => {
-    expect(namedIssuer(`${encode({ alg: 'none' })}.${encode({ iss: 'https://as' })}.`)).to.equal('https://as');
+    expect(unverifiedIssuer(`${encode({ alg: 'none' })}.${encode({ iss: 'https://as' })}.`)).to.equal('https://as');
   });
 
-  it('is none in an opaque token or one that is too long', () => {
-    expect(namedIssuer('b3BhcXVl')).to.equal(undefined);
-    expect(namedIssuer(`${encode({})}.${encode({ iss: 7 })}.`)).to.equal(undefined);
-    expect(namedIssuer(`${encode({})}.${encode({ iss: 'https://as', x: 'x'.repeat(65_536) })}.`)).to.equal(undefined);
+  it('is undefined in an opaque token or one that is too long', () => {
+    expect(unverifiedIssuer('b3BhcXVl')).to.equal(undefined);
+    expect(unverifiedIssuer(`${encode({})}.${encode({ iss: 7 })}.`)).to.equal(undefined);
+    expect(unverifiedIssuer(`${encode({})}.${encode({ iss: 'https://as', x: 'x'.repeat(65_536) })}.`)).to.equal(undefined);
   });
 });

@@ -1,20 +1,20 @@
 import { expect } from 'chai';
 import { DpopProofs } from '../../../application/oauth/dpop-proofs.ts';
 import { accessTokenPayload, parseAccessTokenPayload, type WalletTokenClaims } from '../../../domain/oauth/access-token.ts';
-import { askedBy, withoutRequest } from '../../../domain/oauth/asked-authorization.ts';
 import { parseAuthorizationRequest } from '../../../domain/oauth/authorization-request.ts';
+import { authorizationSummary, withoutRequestData } from '../../../domain/oauth/authorization-summary.ts';
+import { type ConsumedValue, sortConsumedValues } from '../../../domain/oauth/consumed-value.ts';
 import {
   type Grant,
   type GrantHolder,
-  isAnsweredAgain,
+  isRedemptionRetry,
   MAX_TX_CODE_ATTEMPTS,
   type Redeemer,
   redeem,
-  redeemable,
+  redeemableSession,
 } from '../../../domain/oauth/grant.ts';
-import { isStolen } from '../../../domain/oauth/refresh-token.ts';
+import { isReplayedGeneration } from '../../../domain/oauth/refresh-token.ts';
 import { PRE_AUTHORIZED_CODE_GRANT, parseTokenRequest, REFRESH_TOKEN_GRANT } from '../../../domain/oauth/token-request.ts';
-import { inOrder, type UsedValue } from '../../../domain/oauth/used-value.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, SessionId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
@@ -63,9 +63,9 @@ describe('A pre-authorized code', () => {
   it('is answered again to the wallet that redeemed it a moment ago', () => {
     const asked = { identifiers: false, configurationIds: undefined };
     const again = (change: Partial<Grant> = {}, caller = CALLER, wanted = asked, seconds = 59) =>
-      isAnsweredAgain({ ...SPENT, ...change }, null, caller, wanted, at(seconds));
+      isRedemptionRetry({ ...SPENT, ...change }, null, caller, wanted, at(seconds));
     expect(again()).to.equal(true);
-    expect(isAnsweredAgain(undefined, null, CALLER, asked, NOW)).to.equal(false);
+    expect(isRedemptionRetry(undefined, null, CALLER, asked, NOW)).to.equal(false);
     const { keyThumbprint: _, ...unbound } = CALLER;
     const refused: readonly [string, boolean][] = [
       ['an authorization code', again({ kind: 'authorization_code' })],
@@ -85,22 +85,22 @@ describe('A pre-authorized code', () => {
 });
 
 describe('A grant', () => {
-  it('shows its code once it was spent, and what was asked for always', () => {
+  it('shows its code once it is consumed, and the requested credentials always', () => {
     const authorization = { holder: CALLER, byDetails: false, queries: { state: 's' }, code: 'c' };
-    const open = askedBy({ authorization, consumedAt: null, holder: null });
+    const open = authorizationSummary({ authorization, consumedAt: null, holder: null });
     expect(open).to.include({ queries: authorization.queries, code: undefined });
-    const spent = askedBy({ authorization, consumedAt: NOW, holder: null });
+    const spent = authorizationSummary({ authorization, consumedAt: NOW, holder: null });
     expect(spent).to.include({ queries: authorization.queries, code: 'c' });
   });
 
-  it('tells when the user had authorized, and when a token was had for it', () => {
+  it('shows the time of the authorization and of the token', () => {
     const authorization = { holder: CALLER, byDetails: false, authorizedAtMs: NOW.getTime() };
-    const before = askedBy({ authorization, consumedAt: null, holder: null });
+    const before = authorizationSummary({ authorization, consumedAt: null, holder: null });
     expect(before).to.deep.include({ authorizedAt: NOW, tokenAt: undefined });
-    expect(askedBy({ authorization: null, consumedAt: NOW, holder: null })).to.deep.include({
+    expect(authorizationSummary({ authorization: null, consumedAt: NOW, holder: null })).to.deep.include({
       ...{ authorizedAt: undefined, tokenAt: NOW, code: undefined },
     });
-    expect(withoutRequest({ ...authorization, queries: {}, code: 'c' })).to.deep.equal({
+    expect(withoutRequestData({ ...authorization, queries: {}, code: 'c' })).to.deep.equal({
       ...{ holder: CALLER, byDetails: false },
     });
   });
@@ -112,25 +112,25 @@ describe('A grant', () => {
     ['nothing but the key of its token', { keyThumbprint: 'k', authenticated: false }, 'none'],
   ];
   for (const [what, change, expected] of proofs)
-    it(`tells that its wallet proved with ${what} which product it is, once it came`, () => {
+    it(`shows after the redemption that its wallet was authenticated with ${what}`, () => {
       const holder: Redeemer = { identifiers: false, refreshableUntil: 0, ...change };
-      const of = (consumedAt: Date | null) => askedBy({ authorization: null, consumedAt, holder }).walletAuthentication;
+      const of = (consumedAt: Date | null) => authorizationSummary({ authorization: null, consumedAt, holder }).walletAuthentication;
       expect([of(null), of(NOW)]).to.deep.equal([undefined, expected]);
     });
 
   it('is redeemed for a session that has completed by an authorization code alone', () => {
-    expect(redeemable(FRESH)).to.not.have.property('anytime');
-    expect(redeemable({ ...FRESH, kind: 'authorization_code' }).anytime).to.deep.equal(['completed']);
+    expect(redeemableSession(FRESH)).to.not.have.property('anytime');
+    expect(redeemableSession({ ...FRESH, kind: 'authorization_code' }).anytime).to.deep.equal(['completed']);
   });
 
-  it('was robbed where a refresh token comes that was replaced twice, or was never made', () => {
-    expect([3, 4, 5, 6].map((generation) => isStolen(generation, 5))).to.deep.equal([true, false, false, true]);
+  it('is considered stolen if a refresh token was replaced twice, or never issued', () => {
+    expect([3, 4, 5, 6].map((generation) => isReplayedGeneration(generation, 5))).to.deep.equal([true, false, false, true]);
   });
 });
 
 describe('A token request', () => {
   const ISSUER = 'https://issuer.example/acme';
-  const read = (form: Record<string, string>) => outcome(() => parseTokenRequest(form, 'built-in', ISSUER).wanted ?? 'read');
+  const read = (form: Record<string, string>) => outcome(() => parseTokenRequest(form, 'built-in', ISSUER).requestedIds ?? 'read');
   const code = { grant_type: PRE_AUTHORIZED_CODE_GRANT, 'pre-authorized_code': 'c' };
   const details = (...entries: object[]) => ({ ...code, authorization_details: JSON.stringify(entries) });
   const card = { type: 'openid_credential', credential_configuration_id: 'card' };
@@ -149,11 +149,11 @@ describe('A token request', () => {
   });
 });
 
-describe('Values that are used once', () => {
-  it('are put down in one order, who it is before what it asks for', () => {
-    const used = (kind: UsedValue['kind'], hash: string) => ({ kind, hash, expiresAt: NOW });
+describe('Single-use values', () => {
+  it('are sorted in one order, identity before proofs', () => {
+    const used = (kind: ConsumedValue['kind'], hash: string) => ({ kind, hash, expiresAt: NOW });
     const sorted = [used('client_jti', 'z'), used('dpop_jti', 'b'), used('c_nonce', 'a'), used('c_nonce', 'c')];
-    for (const order of [sorted, sorted.toReversed()]) expect(inOrder(order)).to.deep.equal(sorted);
+    for (const order of [sorted, sorted.toReversed()]) expect(sortConsumedValues(order)).to.deep.equal(sorted);
   });
 });
 
@@ -187,19 +187,19 @@ const read = (payload: JsonObject, now = NOW) => parseAccessTokenPayload(payload
 
 describe('An access token of a wallet', () => {
   for (const [what, claims] of Object.entries({ 'with all there is': WHOLE, 'of a bearer': BEARER })) {
-    it(`says what it was made of, ${what}, and nothing more`, () => {
+    it(`contains its claims, ${what}, and nothing else`, () => {
       expect(read(accessTokenPayload(claims))).to.deep.equal(claims);
     });
   }
 
-  it('has no member for what is not known', () => {
+  it('omits unknown values', () => {
     const { grantId: _, ...foreign } = BEARER;
     expect(accessTokenPayload(foreign)).to.have.all.keys(
       ...['iss', 'aud', 'sub', 'jti', 'issuer_state', 'iat', 'exp', 'credential_configuration_ids'],
     );
   });
 
-  it('counts until its end', () => {
+  it('is valid until its expiry', () => {
     const payload = accessTokenPayload(BEARER);
     expect(read(payload, new Date(NOW.getTime() + 299_999))).to.not.equal(undefined);
     expect(read(payload, new Date(NOW.getTime() + 300_000))).to.equal(undefined);
@@ -248,18 +248,18 @@ const asked = (form: Record<string, string>) =>
 const token = (entries: readonly Entry[]) =>
   parseTokenRequest({ grant_type: PRE_AUTHORIZED_CODE_GRANT, 'pre-authorized_code': 'x', ...details(entries) }, 'built-in', ISSUER);
 
-describe('What a wallet asks for by details and by scope', () => {
+describe('A request by authorization_details and scope', () => {
   it('is all of it: each is read for itself', () => {
     const request = asked({ ...details([CARD]), scope: 'pass unknown' });
     expect(request.credentialConfigurationIds).to.deep.equal(['card', 'pass', 'pass-mdoc']);
     expect([request.byDetails, request.scope]).to.deep.equal([true, 'pass']);
   });
 
-  it('stands there once where both name it', () => {
+  it('is listed once if both name it', () => {
     expect(asked({ ...details([CARD]), scope: 'card' }).credentialConfigurationIds).to.deep.equal(['card']);
   });
 
-  it('is refused by scope when there is nothing else, and only then', () => {
+  it('is rejected for an unknown scope only without other credentials', () => {
     expect(codeOf(() => asked({ scope: 'unknown' }))).to.equal('invalid_scope');
     expect(codeOf(() => asked({ ...details([CARD]), scope: 'unknown' }))).to.equal('taken');
   });
@@ -304,7 +304,7 @@ describe('What a wallet asks for by details and by scope', () => {
     ['a key of an mdoc that is negative', { claims: [path('org.iso', 'a', -1)] }],
     ['members that nobody knows', { else: 1 }],
   ] as const) {
-    it(`is taken with ${what}`, () => {
+    it(`is accepted with ${what}`, () => {
       const entry = { ...CARD, ...change };
       expect(codeOf(() => asked(details([entry])))).to.equal('taken');
       expect(codeOf(() => token([entry]))).to.equal('taken');
@@ -343,7 +343,7 @@ describe('A profile', () => {
     });
   }
 
-  it('of HAIP demands a nonce in DPoP proofs, whatever is configured', async () => {
+  it('of HAIP requires a nonce in DPoP proofs, whatever the configuration', async () => {
     const proofs = new DpopProofs({ ...client.world, settings: client.settings });
     const expected = { method: 'POST', url: `${SERVER}/token`, issuer: SERVER, now: client.now };
     const iat = Math.floor(client.now.getTime() / 1000);

@@ -27,7 +27,7 @@ describe('BeginInteraction', () => {
   });
   afterEach(() => sinon.restore());
 
-  it('asks for a presentation first, and stores what was asked', async () => {
+  it('requests a presentation first, and stores the request', async () => {
     const { status, body } = await wallet.begin('badge');
     expect([status, body['error'], body['interaction_type_required']]).to.deep.equal([401, 'insufficient_authorization', PRESENTATION]);
     const asked = required({ status, body });
@@ -52,7 +52,7 @@ describe('BeginInteraction', () => {
     expect(Object.keys((await wallet.stored(asked))?.handles ?? {})).to.have.members(['auth_session', 'request_uri', 'page']);
   });
 
-  it('gives a code where nothing is asked for', async () => {
+  it('returns a code without required actions', async () => {
     const code = codeOf(await wallet.begin('card'));
     const grant = (await world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
     expect(grant?.authorization).to.deep.include({ interactive: true, actionsDone: [], presented: [] });
@@ -67,7 +67,7 @@ describe('BeginInteraction', () => {
     await world.verifies(CHECK);
   });
 
-  it('sends wallets to the web that know no interactions, where nothing is asked for', async () => {
+  it('redirects wallets without interaction support to the web, without required actions', async () => {
     const commit = sinon.spy(world.store, 'commit');
     // Wallets of OAuth 2.0 for First-Party Applications, which has no response_type, and no address to return to
     for (const more of [{}, { response_type: undefined }, { redirect_uri: undefined }]) {
@@ -82,7 +82,7 @@ describe('BeginInteraction', () => {
       expect(await endOf(wallet.begin(scope, { interaction_types_supported: undefined }))).to.equal(code);
   });
 
-  it('speaks the names that the wallet knows', async () => {
+  it('uses the interaction names of the wallet', async () => {
     const types = { interaction_types_supported: 'openid4vp_presentation' };
     const { status, body } = await wallet.begin('badge', types);
     expect(status).to.equal(200);
@@ -120,7 +120,7 @@ describe('BeginInteraction', () => {
     expect((await wallet.begin('badge', form)).status).to.equal(401);
   });
 
-  it('refuses an offer that does not cover what is asked for', async () => {
+  it('rejects an offer that does not cover the request', async () => {
     const { session } = await anOffer(world, { flow: 'authorization_code' });
     expect(await endOf(wallet.begin('badge', { issuer_state: session.publicId }))).to.equal('invalid_request');
   });
@@ -131,7 +131,7 @@ describe('BeginInteraction', () => {
     expect(await endOf(wallet.begin('badge', {}, { dpop }))).to.equal('invalid_dpop_proof');
   });
 
-  it('is unavailable while the presentation cannot be asked for', async () => {
+  it('is unavailable while the presentation cannot be requested', async () => {
     await world.store.forTenant(ACME, (own) => own.presentationConfigurations.remove('check'), {
       by: 'system',
     });
@@ -141,14 +141,14 @@ describe('BeginInteraction', () => {
     await world.verifies(CHECK);
   });
 
-  it('is not found at a tenant that is not there', async () => {
+  it('is not found at an unknown tenant', async () => {
     const nobody = new InteractiveWallet(world, 'nobody' as TenantId);
     expect(await endOf(nobody.begin('badge'))).to.equal('not_found');
     expect(await endOf(nobody.goOn({ authSession: 'unknown' }))).to.equal('not_found');
   });
 
   describe('InteractiveAuthorization', () => {
-    it('begins without an auth_session, and goes on with one, be it empty', async () => {
+    it('begins without an auth_session, and continues with one, even if it is empty', async () => {
       const [begins, goesOn] = [sinon.spy(world.beginInteraction, 'execute'), sinon.spy(world.continueInteraction, 'execute')];
       const asked = await wallet.asked('badge');
       expect([begins.callCount, goesOn.callCount]).to.deep.equal([1, 0]);
@@ -195,7 +195,7 @@ describe('ContinueInteraction', () => {
     });
   }
 
-  it('goes on without the name of a wallet that proves nothing', async () => {
+  it('continues without the client_id of an unauthenticated wallet', async () => {
     const asked = await wallet.asked('badge');
     codeOf(await wallet.goOn(asked, { openid4vp_response: response(asked), client_id: undefined }));
   });
@@ -229,7 +229,7 @@ describe('ContinueInteraction', () => {
     expect(await wallet.stored(asked)).to.deep.include({ stage: 'done', handles: {} });
   });
 
-  it('is not found at a tenant that another process suspended', async () => {
+  it('is not found at a tenant that another process has suspended', async () => {
     const asked = await wallet.asked('badge');
     await world.change({ status: 'suspended' });
     expect(await endOf(answer(asked))).to.equal('not_found');
@@ -242,7 +242,7 @@ describe('ContinueInteraction', () => {
       return { asked, back: await wallet.comeBack(await wallet.visit(asked)) };
     };
 
-    it('goes on for the wallet that began, and ends with a code after the last', async () => {
+    it('continues for the wallet that began, and ends with a code after the last step', async () => {
       const { asked, back } = await returned();
       expect((await wallet.stored(asked))?.interaction?.pending).to.include({ isReturned: true });
       const second = required(await wallet.goOn(back));
@@ -331,7 +331,7 @@ describe('AcceptInteractionPresentation', () => {
     codeOf(await respond(asked, await sealed(asked)));
   });
 
-  it('goes on to what is left to do', async () => {
+  it('continues with the remaining steps', async () => {
     const asked = await wallet.asked('both');
     const answer = await wallet.presenting(asked);
     expect(answer.body['interaction_type_required']).to.equal(WEB);
@@ -341,8 +341,8 @@ describe('AcceptInteractionPresentation', () => {
     expect(await endOf(wallet.presenting(asked)), 'a second time').to.equal('invalid_session');
   });
 
-  describe('with a backend that is told', () => {
-    it('tells it once, with the call on record before and after', async () => {
+  describe('with a backend that is notified', () => {
+    it('calls it once, with the call recorded before and after it', async () => {
       const asked = await wallet.offered('told');
       const results: unknown[] = [];
       const note = async () => results.push((await world.session(asked.session)).outcome?.deliveries?.map(({ result }) => result));
@@ -391,7 +391,7 @@ describe('AcceptInteractionPresentation', () => {
     ['whose time is over', () => ({ visible: { exp: world.seconds - 600 } })],
   ];
   for (const [what, changes] of changed) {
-    it(`denies a presentation ${what}, once and for all, and tells the operator`, async () => {
+    it(`permanently denies a presentation ${what}, and records the reason for the operator`, async () => {
       const asked = await wallet.offered('badge');
       expect(await endOf(wallet.presenting(asked, changes()))).to.equal('access_denied');
       expect(JSON.stringify(await reported(asked.session))).to.include('"result":"fail');
@@ -405,7 +405,7 @@ describe('AcceptInteractionPresentation', () => {
     await over(asked);
   });
 
-  it('denies a wallet that says that it cannot, and tells the operator so', async () => {
+  it('denies a wallet that reports an error, and records the reason for the operator', async () => {
     const asked = await wallet.offered('badge');
     expect(await endOf(respond(asked, { error: 'invalid_request' }))).to.equal('access_denied');
     expect(JSON.stringify(await reported(asked.session))).to.include('the wallet answered invalid_request');

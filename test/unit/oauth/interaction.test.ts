@@ -1,29 +1,29 @@
 import { expect } from 'chai';
-import { type Authorization, moveOn } from '../../../domain/oauth/authorization.ts';
+import { type Authorization, advance } from '../../../domain/oauth/authorization.ts';
 import {
-  beginInteraction,
+  areActionsDone,
   completeAction,
   type Interaction,
-  isAllDone,
   type PendingPresentation,
   type PendingWebStep,
-  pageOf,
   parseAnswer,
   requiredActions,
-  suspend,
+  startInteraction,
+  webStepUrl,
+  withoutPending,
 } from '../../../domain/oauth/interaction.ts';
 import { parseDecrypted, parsePresentation, presentationParameters } from '../../../domain/oauth/interaction-presentation.ts';
 import {
   audiencesOf,
   chooseWire,
-  codeIssued,
+  codeResponse,
   type InteractionKind,
   type InteractionWire,
-  interactionRequired,
-  listsWeb,
+  interactionResponse,
   parseInteractionTypes,
   responseModeOf,
   sessionFailure,
+  supportsWeb,
 } from '../../../domain/oauth/interaction-wire.ts';
 import type { InteractiveAction } from '../../../domain/oauth/interactive-action.ts';
 import { outcomeOf as outcome } from '../../support/failures.ts';
@@ -56,7 +56,7 @@ const PRESENTATION: PendingPresentation = {
 const WEB: PendingWebStep = { kind: 'web', since, until, pageHandle: 'id.secret', isReturned: true };
 
 function begun(actions: readonly InteractiveAction[], pending?: Interaction['pending']): Interaction {
-  const interaction = beginInteraction({ wire: 'ia', provesKey: false, actions });
+  const interaction = startInteraction({ wire: 'ia', provesKey: false, actions });
   return pending === undefined ? interaction : { ...interaction, pending };
 }
 
@@ -85,7 +85,7 @@ describe('the actions of an interactive authorization', () => {
     it(`are ${what}`, () => expect(requiredActions(configurations, ids)).to.deep.equal(expected));
   }
 
-  it('are done one after the other, and what was presented is kept', () => {
+  it('are done sequentially, and presented values are stored', () => {
     const start = begun([a, page, b], PRESENTATION);
     const credentials = [
       { id: 'card', values: { name: 'Ada' } },
@@ -108,27 +108,27 @@ describe('the actions of an interactive authorization', () => {
 
   it('count for what they aimed at, however they are called', () => {
     const { done } = completeAction(completeAction(begun([a, page])));
-    const asks = (...iaeActions: InteractiveAction[]) => isAllDone({ id: 'x', iaeActions }, done);
+    const asks = (...iaeActions: InteractiveAction[]) => areActionsDone({ id: 'x', iaeActions }, done);
     expect([asks(), asks(a), asks(page, a), asks({ ...a, label: 'other words' })]).to.deep.equal(Array(4).fill(true));
     const confirmed = { ...page, callbackUrl: 'https://web.example/confirm' } as InteractiveAction;
-    expect([asks(a, b), asks(confirmed), isAllDone({ id: 'x', iaeActions: [a] })]).to.deep.equal(Array(3).fill(false));
+    expect([asks(a, b), asks(confirmed), areActionsDone({ id: 'x', iaeActions: [a] })]).to.deep.equal(Array(3).fill(false));
   });
 
-  it('leave nothing of what was presented when the authorization ends', () => {
+  it('erase presented values when the authorization ends', () => {
     const interaction = completeAction(begun([a, page]), [{ id: 'card', values: { name: 'Ada' } }]);
-    const ended = moveOn({ version: 1, stage: 'interacting', interaction } as Authorization, {
+    const ended = advance({ version: 1, stage: 'interacting', interaction } as Authorization, {
       stage: 'done',
     });
     expect(JSON.stringify(ended)).to.not.include('Ada');
   });
 
-  it('cannot be answered while a backend is asked', () => {
-    expect(suspend(begun([a], PRESENTATION))).to.deep.equal(begun([a]));
+  it('cannot be answered during a call to the backend', () => {
+    expect(withoutPending(begun([a], PRESENTATION))).to.deep.equal(begun([a]));
   });
 });
 
 describe('the presentation that an interactive authorization asks for', () => {
-  it('is encrypted where it has a key, and plain where it has none', () => {
+  it('is encrypted with a key, and plain without one', () => {
     const modeOf = (pending: PendingPresentation) => presentationParameters('ia', pending, [], {}, false)['response_mode'];
     const encryption = { publicJwk: { kty: 'EC' }, d: 'd' };
     expect([modeOf(PRESENTATION), modeOf({ ...PRESENTATION, encryption })]).to.deep.equal(['ia_post', 'ia_post.jwt']);
@@ -189,7 +189,7 @@ describe('an answer within an interactive authorization', () => {
     }
   });
 
-  it('names its error by a code, or by none', () => {
+  it('has an error with or without a code', () => {
     const code = (error: unknown) => {
       const opened = parsePresentation(JSON.stringify({ error }), false);
       return opened.kind === 'wallet_error' ? opened.code : opened.kind;
@@ -202,26 +202,26 @@ describe('an answer within an interactive authorization', () => {
 describe('the page of an interactive authorization', () => {
   const returnTo = `${ENDPOINT}/return?auth_session=id.secret`;
 
-  it('learns who visits and where to send the browser', () => {
+  it('receives the auth_session and the return address', () => {
     for (const [url, start] of [
       ['https://x.example/', 'https://x.example/?return_to='],
       ['https://x.example/{auth_session}?a=b#c', 'https://x.example/id.secret?a=b&return_to='],
       ['https://x.example/?v={auth_session}&w={auth_session}', 'https://x.example/?v=id.secret&w=id.secret&return_to='],
     ] as const) {
-      const address = pageOf(begun([visit(url)], WEB), ENDPOINT);
+      const address = webStepUrl(begun([visit(url)], WEB), ENDPOINT);
       expect(address.startsWith(start), address).to.equal(true);
       expect(new URL(address).searchParams.get('return_to')).to.equal(returnTo);
     }
   });
 
-  it('is nowhere while something else is pending', () => {
+  it('is undefined while another action is pending', () => {
     for (const interaction of [
       begun([visit('https://x.example/')]),
       begun([visit('https://x.example/')], PRESENTATION),
       begun([show('a')], WEB),
       begun([], WEB),
     ]) {
-      expect(outcome(() => pageOf(interaction, ENDPOINT))).to.equal('invalid_request');
+      expect(outcome(() => webStepUrl(interaction, ENDPOINT))).to.equal('invalid_request');
     }
   });
 });
@@ -270,16 +270,16 @@ describe('interaction types of a wallet', () => {
     });
   }
 
-  it('tell which are missing, in the names that the wallet uses', () => {
+  it('are reported with the names of the wallet if they are missing', () => {
     const types = parseInteractionTypes('redirect_to_web');
     expect(() => chooseWire(types, ['presentation', 'web'])).to.throw(/supports openid4vp_presentation$/);
   });
 
   it('include the web by any of its names', () => {
     for (const web of [`${IA}auth_via_web`, `${IAE}redirect_to_web`, 'redirect_to_web']) {
-      expect(listsWeb(new Set([web, 'x'])), web).to.equal(true);
+      expect(supportsWeb(new Set([web, 'x'])), web).to.equal(true);
     }
-    expect(listsWeb(new Set([`${IA}openid4vp_presentation`, 'auth_via_web']))).to.equal(false);
+    expect(supportsWeb(new Set([`${IA}openid4vp_presentation`, 'auth_via_web']))).to.equal(false);
   });
 });
 
@@ -299,13 +299,13 @@ describe('the forms of interactive authorization', () => {
     expect(modes).to.deep.equal([['ia_post', 'ia_post.jwt'], earlier, earlier]);
   });
 
-  it('name a session that counts no more', () => {
+  it('name a session that is no longer valid', () => {
     expect(WIRES.map((wire) => sessionFailure(wire).code)).to.deep.equal(['invalid_session', 'invalid_request', 'invalid_request']);
     expect(sessionFailure().code).to.equal('invalid_session');
   });
 
-  it('ask for something first', () => {
-    const ask = (wire: InteractionWire) => interactionRequired(wire, 'web', 'a.b', { request_uri: 'urn:x' });
+  it('start with a request', () => {
+    const ask = (wire: InteractionWire) => interactionResponse(wire, 'web', 'a.b', { request_uri: 'urn:x' });
     const rest = { auth_session: 'a.b', request_uri: 'urn:x' };
     const status = 'require_interaction';
     expect(WIRES.map(ask)).to.deep.equal([
@@ -322,9 +322,9 @@ describe('the forms of interactive authorization', () => {
     ]);
   });
 
-  it('hand out the code', () => {
+  it('return the code', () => {
     const earlier = { status: 200, body: { status: 'ok', code: 'c' } };
-    expect(WIRES.map((wire) => codeIssued(wire, 'c'))).to.deep.equal([
+    expect(WIRES.map((wire) => codeResponse(wire, 'c'))).to.deep.equal([
       { status: 200, body: { authorization_code: 'c' } },
       earlier,
       earlier,

@@ -7,7 +7,7 @@ import type { UpstreamResponse } from '../../../application/oauth/finish-upstrea
 import type { OAuthRequest } from '../../../application/oauth/oauth-callers.ts';
 import { WalletProviderTrust } from '../../../application/oauth/wallet-provider-trust.ts';
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
-import type { ConfigurationMemory } from '../../../application/tenant-cache/configuration-memory.ts';
+import type { ConfigurationCache } from '../../../application/tenant-cache/configuration-cache.ts';
 import { TenantConfiguration } from '../../../application/tenant-cache/tenant-configuration.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import {
@@ -18,7 +18,7 @@ import {
 } from '../../../domain/issuance/issuance-configuration.ts';
 import type { Authorization } from '../../../domain/oauth/authorization.ts';
 import { parseHandle } from '../../../domain/oauth/handle.ts';
-import type { WireAnswer } from '../../../domain/oauth/interaction-wire.ts';
+import type { WireResponse } from '../../../domain/oauth/interaction-wire.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
@@ -36,7 +36,7 @@ export const SERVER = `${PUBLIC_URL}/acme`;
 class ConfiguredView extends TenantConfiguration {
   readonly #body: EffectiveIssuance;
 
-  constructor(world: World, body: IssuanceConfigurationBody, profile: Profile | null, memory?: ConfigurationMemory) {
+  constructor(world: World, body: IssuanceConfigurationBody, profile: Profile | null, memory?: ConfigurationCache) {
     const revisions = firstRevisions(new Date(0));
     super(world, { id: ACME, status: 'active', revision: 1, revisions, profile }, memory);
     this.#body = effectiveIssuance(body, profile);
@@ -92,7 +92,7 @@ export class ClientWorld {
   }
 
   /** @param changes of a configuration that requires attestations of the provider. */
-  configure(changes: Record<string, unknown> = {}, profile: Profile | null = null, memory?: ConfigurationMemory): TenantConfiguration {
+  configure(changes: Record<string, unknown> = {}, profile: Profile | null = null, memory?: ConfigurationCache): TenantConfiguration {
     const base = { ...defaultIssuance('Acme'), ...this.provider.configuration(), ...changes };
     this.configured = new ConfiguredView(this.world, IssuanceConfigurationBody.parse(base), profile, memory);
     return this.configured;
@@ -190,13 +190,13 @@ export class InteractiveWallet extends Wallet {
   /** What its browser was given to keep. */
   readonly browserSecrets = new Map<string, string>();
 
-  post(form: Form, more: Partial<OAuthRequest> = {}): Promise<WireAnswer> {
+  post(form: Form, more: Partial<OAuthRequest> = {}): Promise<WireResponse> {
     const sent = Object.entries(form).filter((entry): entry is [string, string] => entry[1] !== undefined);
     const request = this.oauth('interactive-authorization', Object.fromEntries(sent), more);
     return this.world.interactiveAuthorization.execute(this.tenantId, request);
   }
 
-  begin(scope: string, form: Form = {}, more: Partial<OAuthRequest> = {}): Promise<WireAnswer> {
+  begin(scope: string, form: Form = {}, more: Partial<OAuthRequest> = {}): Promise<WireResponse> {
     const types = `${PRESENTATION},${WEB}`;
     return this.post({ ...AUTHORIZATION_REQUEST, scope, interaction_types_supported: types, ...form }, more);
   }
@@ -224,7 +224,7 @@ export class InteractiveWallet extends Wallet {
     return { card: [present(this.world, { request: to } as unknown as Asked, changes)] };
   }
 
-  presenting(asked: Required, changes: Changes = {}): Promise<WireAnswer> {
+  presenting(asked: Required, changes: Changes = {}): Promise<WireResponse> {
     const response = JSON.stringify({ vp_token: this.vpToken(asked, changes) });
     return this.goOn(asked, { openid4vp_response: response });
   }
@@ -259,7 +259,7 @@ export class InteractiveWallet extends Wallet {
   }
 }
 
-export function required({ body }: WireAnswer): Required {
+export function required({ body }: WireResponse): Required {
   const authSession = String(body['auth_session']);
   return {
     id: parseHandle(authSession)?.id ?? '',
@@ -270,7 +270,7 @@ export function required({ body }: WireAnswer): Required {
 }
 
 /** The code that ends an interactive authorization well. */
-export function codeOf({ body }: WireAnswer): string {
+export function codeOf({ body }: WireResponse): string {
   const { authorization_code: code, ...others } = body;
   if (typeof code !== 'string' || Object.keys(others).length > 0) throw new Error('this is no code');
   return code;

@@ -35,10 +35,10 @@ describe('PreAuthorizedCodeGrant', () => {
       grantType: PRE_AUTHORIZED_CODE_GRANT,
       code,
       txCode: undefined,
-      wanted: undefined,
+      requestedIds: undefined,
     });
 
-  it('answers with a token that is bound to the key of the wallet, and records who redeemed', async () => {
+  it('answers with a token that is bound to the key of the wallet, and records the wallet', async () => {
     const offered = await anOffer(world, { credentialConfigurationIds: ['card', 'pass'] });
     const { body, dpopNonce } = await wallet.redeem(offered.code);
     const jkt = thumbprint(wallet.key.jwk as PublicJwk);
@@ -60,15 +60,15 @@ describe('PreAuthorizedCodeGrant', () => {
     expect((await world.session(offered.session.id)).status).to.equal('active');
   });
 
-  it('narrows the token to what the wallet wants, and names identifiers then', async () => {
+  it('narrows the token to the requested credentials, and returns identifiers', async () => {
     const offered = await anOffer(world, { credentialConfigurationIds: ['card', 'pass'] });
-    const { body } = await wallet.redeem(offered.code, { wanted: ['pass'] });
+    const { body } = await wallet.redeem(offered.code, { requestedIds: ['pass'] });
     const [details, ...others] = body.authorization_details ?? [];
     expect([details?.['credential_identifiers'], others]).to.deep.equal([['pass'], []]);
     expect((await stored(offered)).holder).to.deep.include({ identifiers: true, configurationIds: ['pass'] });
   });
 
-  it('needs no key where the tenant binds no tokens, and then gives no refresh token', async () => {
+  it('needs no key if the tenant binds no tokens, and returns no refresh token then', async () => {
     await world.issues({ dPopRequired: false });
     const { code } = await anOffer(world);
     const { body } = await wallet.redeem(code, { request: wallet.oauth('token', {}, { dpop: [] }) });
@@ -77,7 +77,7 @@ describe('PreAuthorizedCodeGrant', () => {
     await world.issues();
   });
 
-  it('takes proofs of algorithms that the tenant agreed to', async () => {
+  it('accepts proofs of configured algorithms', async () => {
     await world.issues({ algorithms: ['ES384'] });
     const { code } = await anOffer(world);
     expect(await endOf(wallet.redeem(code))).to.equal('invalid_dpop_proof');
@@ -92,7 +92,7 @@ describe('PreAuthorizedCodeGrant', () => {
     ['a code whose time is over', 'invalid_grant', ({ code }) => world.later(60, () => wallet.redeem(code)), { expiresIn: 60 }],
     ['a transaction code that nobody asked for', 'invalid_request', ({ code }) => wallet.redeem(code, { txCode: '1234' })],
     ['a missing transaction code', 'invalid_request', ({ code }) => wallet.redeem(code), TX],
-    ['more than the code is for', 'invalid_authorization_details', ({ code }) => wallet.redeem(code, { wanted: ['pass'] })],
+    ['more than the code is for', 'invalid_authorization_details', ({ code }) => wallet.redeem(code, { requestedIds: ['pass'] })],
     ['no DPoP proof', 'invalid_dpop_proof', ({ code }) => wallet.redeem(code, { request: wallet.oauth('token', {}, { dpop: [] }) })],
     ['a DPoP proof for another address', 'invalid_dpop_proof', ({ code }) => wallet.redeem(code, { request: wallet.oauth('par') })],
     [
@@ -140,7 +140,7 @@ describe('PreAuthorizedCodeGrant', () => {
     ],
   ];
   for (const [what, code, ask, offer] of refusals) {
-    it(`refuses ${what}, and leaves the code as it is`, async () => {
+    it(`rejects ${what}, and does not consume the code`, async () => {
       const offered = await anOffer(world, offer);
       const before = await stored(offered);
       expect(await endOf(ask(offered).finally(() => world.issues()))).to.equal(code);
@@ -154,13 +154,13 @@ describe('PreAuthorizedCodeGrant', () => {
     expect(await endOf(wallet.redeem(code))).to.equal('invalid_grant');
   });
 
-  it('is not found at a tenant that is not there', async () => {
+  it('is not found at an unknown tenant', async () => {
     const { code } = await anOffer(world);
     const nobody = new Wallet(world, 'nobody' as TenantId);
     expect(await endOf(nobody.redeem(code))).to.equal('not_found');
   });
 
-  it('takes a wrong transaction code a few times, and the right one no more after that', async () => {
+  it('allows a few wrong transaction codes, and then rejects even the right one', async () => {
     const [patient, hasty] = [await anOffer(world, TX), await anOffer(world, TX)];
     const wrong = async ({ code }: Offered, times: number) => {
       const all = Array.from({ length: times }, () => endOf(wallet.redeem(code, { txCode: '0000' })));
@@ -178,7 +178,7 @@ describe('PreAuthorizedCodeGrant', () => {
     const unrevoked = async (offered: Offered) => (await stored(offered)).revokedAt === null;
     const spent = async (work: Promise<unknown>) => expect(await endOf(work)).to.equal('invalid_grant');
 
-    it('revokes nothing, whoever sends it', async () => {
+    it('revokes nothing, whichever wallet sends it', async () => {
       const offered = await anOffer(world);
       const token = await wallet.token(offered);
       await spent(new Wallet(world).redeem(offered.code));
@@ -186,7 +186,7 @@ describe('PreAuthorizedCodeGrant', () => {
       expect(await endOf(wallet.issue(token))).to.equal('done');
     });
 
-    it('gives the same wallet its answer again: the same grant, and nothing of it moves', async () => {
+    it('answers the same wallet again with the same unchanged grant', async () => {
       const offered = await anOffer(world, TX);
       const first = await wallet.redeem(offered.code, { txCode: TX.tx_code });
       const before = await stored(offered);
@@ -199,16 +199,16 @@ describe('PreAuthorizedCodeGrant', () => {
       expect(await endOf(wallet.issue(first.body.access_token))).to.equal('done');
     });
 
-    it('answers it alike for what it narrowed its token to, and only for that', async () => {
+    it('is answered again for the same narrowed token only', async () => {
       const offered = await anOffer(world, { credentialConfigurationIds: ['card', 'pass'] });
-      await wallet.redeem(offered.code, { wanted: ['pass'] });
+      await wallet.redeem(offered.code, { requestedIds: ['pass'] });
       await spent(wallet.redeem(offered.code));
-      await spent(wallet.redeem(offered.code, { wanted: ['card'] }));
-      const { body } = await wallet.redeem(offered.code, { wanted: ['pass'] });
+      await spent(wallet.redeem(offered.code, { requestedIds: ['card'] }));
+      const { body } = await wallet.redeem(offered.code, { requestedIds: ['pass'] });
       expect(body.authorization_details).to.have.length(1);
     });
 
-    it('gives it nothing after a minute, or when it has used its answer', async () => {
+    it('rejects it after a minute, or once its answer was used', async () => {
       const [late, issued, revoked] = [await anOffer(world), await anOffer(world), await anOffer(world), await anOffer(world)];
       await wallet.redeem(late.code);
       await spent(world.later(60, () => wallet.redeem(late.code)));
@@ -220,7 +220,7 @@ describe('PreAuthorizedCodeGrant', () => {
       await spent(wallet.redeem(revoked.code));
     });
 
-    it('gives nothing for another transaction code, or without a key', async () => {
+    it('rejects another transaction code, and a request without a key', async () => {
       const offered = await anOffer(world, TX);
       await wallet.redeem(offered.code, { txCode: TX.tx_code });
       await spent(wallet.redeem(offered.code, { txCode: '0000' }));
@@ -241,7 +241,7 @@ describe('PreAuthorizedCodeGrant', () => {
       expect(await endOf(wallet.redeem(code, { request }))).to.equal('invalid_dpop_proof');
     });
 
-    it('finds out although this process remembers the code as fresh', async () => {
+    it('detects it even if this process has cached the code as unused', async () => {
       const [own, foreign] = [await anOffer(world), await anOffer(world)];
       await elsewhere(own.code);
       expect(await endOf(wallet.redeem(own.code))).to.equal('done');
@@ -249,14 +249,14 @@ describe('PreAuthorizedCodeGrant', () => {
       await spent(new Wallet(world).redeem(foreign.code));
     });
 
-    it('gives tokens to one of many wallets that come at the same time', async () => {
+    it('returns tokens to one of many concurrent wallets', async () => {
       const { code } = await anOffer(world);
       const ends = await Promise.all([1, 2, 3].map(() => endOf(new Wallet(world).redeem(code))));
       expect(ends.sort()).to.deep.equal(['done', 'invalid_grant', 'invalid_grant']);
     });
   });
 
-  it('reads nothing while all is remembered, and commits once', async () => {
+  it('reads nothing while everything is cached, and commits once', async () => {
     const { code } = await anOffer(world);
     const [read, commit] = [sinon.spy(world.store, 'read'), sinon.spy(world.store, 'commit')];
     await wallet.redeem(code);
@@ -266,7 +266,7 @@ describe('PreAuthorizedCodeGrant', () => {
 
 const NOTIFY = { notifyWebhook: { url: 'https://backend.example/notify' } };
 
-describe('An offer of which nothing can come any more', () => {
+describe('An offer that can no longer succeed', () => {
   let world: WalletWorld;
   let wallet: Wallet;
 
@@ -316,7 +316,7 @@ describe('An offer of which nothing can come any more', () => {
     expect(world.webhooks.calls).to.have.length(1);
   });
 
-  it('is told to the webhook of the offer, for each of its credentials, and the call is on record', async () => {
+  it('is sent to the webhook of the offer, for each of its credentials, and the call is recorded', async () => {
     const offered = await anOffer(world, { ...TX, ...NOTIFY, credentialConfigurationIds: ['card', 'told'] });
     await guess(offered);
     const { deliveries = [] } = (await present(offered)).outcome ?? {};
@@ -340,7 +340,7 @@ describe('An offer of which nothing can come any more', () => {
     );
   });
 
-  it('is told to the webhook of the configuration otherwise; one that fails changes nothing', async () => {
+  it('is sent to the webhook of the configuration otherwise; a failed call changes nothing', async () => {
     world.webhooks.answer = new WebhookError('timeout', 'no answer in time');
     const offered = await anOffer(world, { ...TX, credentialConfigurationIds: ['card', 'told'] });
     await guess(offered);
@@ -350,7 +350,7 @@ describe('An offer of which nothing can come any more', () => {
     expect(outcome?.deliveries?.map(({ result }) => result)).to.deep.equal(['failed']);
   });
 
-  it('counts the attempt of a session that has ended, and leaves that as it is', async () => {
+  it('counts the attempt of an ended session without changing its status', async () => {
     const offered = await anOffer(world, { ...TX, ...NOTIFY });
     await guess(offered, MAX_TX_CODE_ATTEMPTS - 1);
     const { id } = offered.session;
@@ -373,7 +373,7 @@ describe('An offer of which nothing can come any more', () => {
       expect(await endOf(wallet.refresh(body.refresh_token))).to.equal('invalid_grant');
     };
 
-    it('fails, since its code is spent', async () => {
+    it('fails, since its code is consumed', async () => {
       const offered = await anOffer(world, NOTIFY);
       await stolen(offered);
       const { status, outcome } = await present(offered);
@@ -381,7 +381,7 @@ describe('An offer of which nothing can come any more', () => {
       expect(world.webhooks.calls).to.have.length(1);
     });
 
-    it('stays completed where it was', async () => {
+    it('stays completed if it was', async () => {
       const offered = await anOffer(world, NOTIFY);
       const { body } = await wallet.redeem(offered.code);
       await wallet.issue(body.access_token);
@@ -392,7 +392,7 @@ describe('An offer of which nothing can come any more', () => {
     });
   });
 
-  it('stays open when an authorization code comes back: another wallet may take it', async () => {
+  it('stays open when an authorization code is replayed: another wallet may use it', async () => {
     const offered = await anOffer(world, { flow: 'authorization_code' });
     const code = await wallet.approve(await wallet.push({ issuer_state: offered.session.publicId }));
     await wallet.redeemCode(code);
@@ -400,7 +400,7 @@ describe('An offer of which nothing can come any more', () => {
     expect((await present(offered)).status).to.equal('active');
   });
 
-  it('fails when an authorization code comes back of what a wallet began by itself', async () => {
+  it('fails when an authorization code of a wallet-initiated issuance is replayed', async () => {
     await world.issues({ builtInAs: { walletInitiated: true } });
     const code = await wallet.approve(await wallet.push());
     const { body } = await wallet.redeemCode(code);

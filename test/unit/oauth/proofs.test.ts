@@ -2,14 +2,14 @@ import { createSecretKey } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { renderFailure } from '../../../adapters/http/output/failures.ts';
-import { acceptsChallenge, attestationChallenge } from '../../../application/oauth/challenges.ts';
+import { attestationChallenge, isValidChallenge } from '../../../application/oauth/challenges.ts';
 import { CreateChallenge } from '../../../application/oauth/create-challenge.ts';
 import type { OAuthRequest } from '../../../application/oauth/oauth-callers.ts';
 import { parseResponseEncryption } from '../../../domain/issuance/encryption.ts';
 import { assertJwtProofClaims, parseJwtProof } from '../../../domain/issuance/proof.ts';
 import { assertDpopProofClaims, parseDpopProof } from '../../../domain/oauth/dpop.ts';
-import { isChallenge, verifies } from '../../../domain/oauth/pkce.ts';
-import { makeRefreshToken, parseRefreshToken } from '../../../domain/oauth/refresh-token.ts';
+import { isChallenge, verifyPkce } from '../../../domain/oauth/pkce.ts';
+import { createRefreshToken, parseRefreshToken } from '../../../domain/oauth/refresh-token.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { codeOf } from '../../support/failures.ts';
@@ -92,7 +92,7 @@ describe('The key for an encrypted answer', () => {
   });
 });
 
-describe('What wallets are told of a failure', () => {
+describe('Errors that are returned to wallets', () => {
   for (const surface of ['oauth', 'vci', 'vp'] as const) {
     it(`has no character that ${surface} does not allow`, () => {
       // OpenID4VCI 1.0 section 8.3.1.2, RFC 6749 section 5.2
@@ -131,7 +131,7 @@ describe('A DPoP proof in place of a proof of possession', () => {
     );
   const redeem = async (request: OAuthRequest) => wallet.redeem((await anOffer(world)).code, { request });
 
-  it('is taken under the attested key, with a challenge, and binds the tokens to that key', async () => {
+  it('is accepted with the attested key and a challenge, and binds the tokens to that key', async () => {
     const answer = await redeem(combined());
     const token = JSON.parse(Buffer.from(answer.body.access_token.split('.')[1] ?? '', 'base64url').toString());
     const normal = await redeem(wallet.oauth('token'));
@@ -180,7 +180,7 @@ describe('A DPoP proof in place of a proof of possession', () => {
     });
   }
 
-  it('gets the challenge as DPoP-Nonce when it has none', async () => {
+  it('gets the challenge as DPoP-Nonce if it has no nonce', async () => {
     const { details } = await failureOf(redeem(combined({})));
     expect(details.dpopNonce).to.equal(details.attestationChallenge);
     expect(await endOf(redeem(combined({ nonce: details.dpopNonce })))).to.equal('done');
@@ -190,7 +190,7 @@ describe('A DPoP proof in place of a proof of possession', () => {
     const configure = (more: object = {}) =>
       world.issues({ ...wallet.provider.configuration(), attestationChallenge: 'optional', ...more });
 
-    it('is taken without a nonce, with a DPoP nonce and with a challenge, once each', async () => {
+    it('is accepted without a nonce, with a DPoP nonce and with a challenge, once each', async () => {
       await configure();
       const { details } = await failureOf(redeem(combined({ nonce: 'x' })));
       for (const payload of [{}, { nonce: details.dpopNonce }, { nonce: challenge() }]) {
@@ -209,18 +209,18 @@ describe('A DPoP proof in place of a proof of possession', () => {
     });
   });
 
-  it('counts once', async () => {
+  it('is accepted once', async () => {
     const request = combined();
     await redeem(request);
     expect((await failureOf(redeem(request))).code).to.equal('invalid_dpop_proof');
   });
 
-  it('need not be by the attested key where there is a proof of possession, too', async () => {
+  it('may use another key than the attested one if there is a proof of possession, too', async () => {
     const request = wallet.oauth('token', {}, { dpop: [wallet.dpop('token', { key: newKey() })] });
     expect(await endOf(redeem(request))).to.equal('done');
   });
 
-  it('is no way in where a profile goes by draft 07', async () => {
+  it('is not accepted under a profile of draft 07', async () => {
     await world.change({ profile: 'haip' });
     const { code, message } = await failureOf(redeem(combined()));
     expect([code, message]).to.deep.equal([BROKEN, 'send exactly one OAuth-Client-Attestation-PoP header']);
@@ -245,7 +245,7 @@ describe('CreateChallenge', () => {
   });
   afterEach(() => sinon.restore());
 
-  it('makes challenges of one server, for five minutes, and writes nothing', async () => {
+  it('creates challenges of one server, for five minutes, without a write', async () => {
     const commit = sinon.spy(world.store, 'commit');
     for (const [server, issuer, other] of [
       ['built-in', ISSUER, `${ISSUER}/chained-as`],
@@ -253,13 +253,13 @@ describe('CreateChallenge', () => {
     ] as const) {
       const challenge = await world.createChallenge.execute(ACME, server);
       const accepts = (at: string, seconds = 0) =>
-        acceptsChallenge(world.settings, ACME, at, challenge, new Date(world.clock.time + seconds * 1000));
+        isValidChallenge(world.settings, ACME, at, challenge, new Date(world.clock.time + seconds * 1000));
       expect([accepts(issuer), accepts(issuer, 299), accepts(issuer, 300), accepts(other)]).to.deep.equal([true, true, false, false]);
     }
     expect(commit.callCount).to.equal(0);
   });
 
-  it('makes none for a tenant that is unknown or suspended', async () => {
+  it('creates none for a tenant that is unknown or suspended', async () => {
     expect(await endOf(world.createChallenge.execute('nobody' as TenantId, 'built-in'))).to.equal('not_found');
     await world.change({ status: 'suspended' });
     const elsewhere = new CreateChallenge(world.elsewhere());
@@ -267,7 +267,7 @@ describe('CreateChallenge', () => {
     await world.change({ status: 'active' });
   });
 
-  it('makes none for a chained server that is not there', async () => {
+  it('creates none for a chained server that does not exist', async () => {
     await world.issues();
     const elsewhere = new CreateChallenge(world.elsewhere());
     expect(await endOf(elsewhere.execute(ACME, 'chained'))).to.equal('not_found');
@@ -287,7 +287,7 @@ describe('a value in base64url has one spelling', () => {
   it('as a refresh token', () => {
     const keys = [createSecretKey(Buffer.alloc(32, 7))];
     const token = { grantId: 'a-grant-of-sixteen-or-more', generation: 3 };
-    const text = makeRefreshToken(keys[0] as (typeof keys)[0], 'tenant', token);
+    const text = createRefreshToken(keys[0] as (typeof keys)[0], 'tenant', token);
     expect(parseRefreshToken(keys, 'tenant', text)).to.deep.equal(token);
     for (const other of otherSpellings(text)) expect(parseRefreshToken(keys, 'tenant', other)).to.equal(undefined);
   });
@@ -296,9 +296,9 @@ describe('a value in base64url has one spelling', () => {
     // RFC 7636 appendix B
     const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
     const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
-    expect([isChallenge(challenge), verifies(verifier, challenge)]).to.deep.equal([true, true]);
+    expect([isChallenge(challenge), verifyPkce(verifier, challenge)]).to.deep.equal([true, true]);
     for (const other of otherSpellings(challenge)) {
-      expect([isChallenge(other), verifies(verifier, other)]).to.deep.equal([false, false]);
+      expect([isChallenge(other), verifyPkce(verifier, other)]).to.deep.equal([false, false]);
     }
   });
 });

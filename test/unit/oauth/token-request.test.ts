@@ -5,7 +5,7 @@ import { AuthorizationCodeGrant } from '../../../application/oauth/authorization
 import { hashCode } from '../../../application/oauth/pre-authorized-code-grant.ts';
 import { ASSERTION_TYPE } from '../../../domain/oauth/client-assertion.ts';
 import type { AuthorizationServer } from '../../../domain/oauth/grant.ts';
-import { makeRefreshToken, parseRefreshToken } from '../../../domain/oauth/refresh-token.ts';
+import { createRefreshToken, parseRefreshToken } from '../../../domain/oauth/refresh-token.ts';
 import { AUTHORIZATION_CODE_GRANT, PRE_AUTHORIZED_CODE_GRANT, REFRESH_TOKEN_GRANT } from '../../../domain/oauth/token-request.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { FailureCode } from '../../../domain/shared/failure.ts';
@@ -63,7 +63,7 @@ describe('AnswerTokenRequest', () => {
     ['details of another type', 'invalid_authorization_details', { authorization_details: '[{"type":"x"}]' }],
   ];
   for (const [what, code, changes, server] of refusals) {
-    it(`refuses ${what}, and nothing is spent`, async () => {
+    it(`refuses ${what}, and nothing is consumed`, async () => {
       const form = await preAuthorized();
       const all = Object.entries({ ...form, ...changes });
       const sent = Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== undefined));
@@ -72,7 +72,7 @@ describe('AnswerTokenRequest', () => {
     });
   }
 
-  it('tells nobody what is wrong with a request to a tenant that is unknown or suspended', async () => {
+  it('hides faults of a request to a tenant that is unknown or suspended', async () => {
     const nobody = 'nobody' as TenantId;
     expect(await endOf(answer({}, 'built-in', nobody))).to.equal('not_found');
     expect(await endOf(answer(await preAuthorized(), 'built-in', nobody))).to.equal('not_found');
@@ -109,7 +109,7 @@ describe('AuthorizationCodeGrant', () => {
     return grant;
   };
 
-  it('answers with a token for what was approved, and records who redeemed', async () => {
+  it('answers with a token for the approved credentials, and records the wallet', async () => {
     const { code, session } = await coded();
     const { body } = await wallet.redeemCode(code);
     expect(body).to.include({ token_type: 'DPoP', scope: 'card' });
@@ -126,7 +126,7 @@ describe('AuthorizationCodeGrant', () => {
     expect(credentials).to.have.length(1);
   });
 
-  it('names identifiers when the wallet asked by details, or asks by them now', async () => {
+  it('returns identifiers if the wallet used details in either request', async () => {
     const details = (id: string) => [{ type: 'openid_credential', credential_configuration_id: id }];
     const asked = await coded({
       authorization_details: JSON.stringify([...details('card'), ...details('pass')]),
@@ -134,7 +134,7 @@ describe('AuthorizationCodeGrant', () => {
     const { body } = await wallet.redeemCode(asked.code);
     expect(body.authorization_details).to.have.length(2);
     const { code } = await coded({ scope: 'card pass' });
-    const narrowed = await wallet.redeemCode(code, { changes: { wanted: ['pass'] } });
+    const narrowed = await wallet.redeemCode(code, { changes: { requestedIds: ['pass'] } });
     expect(narrowed.body.authorization_details).to.have.length(1);
     expect(narrowed.body.scope).to.equal('pass');
   });
@@ -155,7 +155,7 @@ describe('AuthorizationCodeGrant', () => {
   const refusals: readonly Refused[] = [
     ['another redirect address', 'invalid_grant', () => ({ changes: { redirectUri: 'https://else.example' } })],
     ['another verifier', 'invalid_grant', () => ({ changes: { codeVerifier: `${CODE_VERIFIER}x` } })],
-    ['more than was approved', 'invalid_authorization_details', () => ({ changes: { wanted: ['pass'] } })],
+    ['more than was approved', 'invalid_authorization_details', () => ({ changes: { requestedIds: ['pass'] } })],
     ['another client', 'invalid_grant', () => ({ request: token({ client_id: 'https://else.example' }) })],
     ['no client', 'invalid_grant', () => ({ request: token({}) })],
     ['no DPoP proof', 'invalid_dpop_proof', () => ({ request: token({ client_id: CLIENT }, { dpop: [] }) })],
@@ -167,7 +167,7 @@ describe('AuthorizationCodeGrant', () => {
     ['the chained server, which is not there', 'not_found', () => ({ server: 'chained' })],
   ];
   for (const [what, code, change] of refusals) {
-    it(`refuses ${what}, and leaves the code as it is`, async () => {
+    it(`rejects ${what}, and does not consume the code`, async () => {
       const made = await coded();
       const before = await stored(made.code);
       expect(await endOf(wallet.redeemCode(made.code, change()))).to.equal(code);
@@ -176,7 +176,7 @@ describe('AuthorizationCodeGrant', () => {
     });
   }
 
-  it('refuses a code of another server of the same tenant', async () => {
+  it('rejects a code of another server of the same tenant', async () => {
     await world.issues({ chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
     const { code } = await coded();
     expect(await endOf(wallet.redeemCode(code, { server: 'chained' }))).to.equal('invalid_grant');
@@ -184,7 +184,7 @@ describe('AuthorizationCodeGrant', () => {
     expect(await endOf(wallet.redeemCode(code))).to.equal('done');
   });
 
-  it('refuses a code of nobody, and one that was made for a pre-authorized offer', async () => {
+  it('rejects an unknown code, and one of a pre-authorized offer', async () => {
     const { code } = await anOffer(world);
     const ends = [await endOf(wallet.redeemCode('unknown')), await endOf(wallet.redeemCode(code))];
     expect(ends).to.deep.equal(['invalid_grant', 'invalid_grant']);
@@ -197,7 +197,7 @@ describe('AuthorizationCodeGrant', () => {
     expect(await world.later(59, () => endOf(wallet.redeemCode(code)))).to.equal('done');
   });
 
-  it('refuses a proof that was used, and revokes nothing for that', async () => {
+  it('rejects a used proof, and revokes nothing', async () => {
     const request = wallet.oauth('token', { client_id: CLIENT });
     await wallet.redeemCode((await coded()).code, { request });
     const { code } = await coded();
@@ -227,7 +227,7 @@ describe('AuthorizationCodeGrant', () => {
         code: other.code,
         redirectUri: REDIRECT,
         codeVerifier: CODE_VERIFIER,
-        wanted: undefined,
+        requestedIds: undefined,
       };
       const grantType = AUTHORIZATION_CODE_GRANT;
       await new AuthorizationCodeGrant(world.elsewhere()).answer(ACME, 'built-in', request, {
@@ -238,7 +238,7 @@ describe('AuthorizationCodeGrant', () => {
       expect(await revoked(other.code)).to.equal(true);
     });
 
-    it('revokes nothing for somebody who proves neither the client nor the request', async () => {
+    it('revokes nothing if neither the client nor the request is proven', async () => {
       const { code } = await coded();
       const { body } = await wallet.redeemCode(code);
       for (const [, , change] of refusals.filter(([, refusal]) => refusal === 'invalid_grant')) {
@@ -248,7 +248,7 @@ describe('AuthorizationCodeGrant', () => {
       expect(await endOf(wallet.issue(body.access_token))).to.equal('done');
     });
 
-    it('revokes it when the offer ended before, so that nobody tries again', async () => {
+    it('revokes it when the offer ended before, so that it cannot be used again', async () => {
       const { code, session } = await coded();
       const failed = { id: session.id, anytime: ['active', 'fetched'], to: 'failed' } as const;
       await world.store.commit(ACME, { session: failed }, world.clock.now());
@@ -277,9 +277,9 @@ describe('RefreshTokenGrant', () => {
     return grant;
   };
   /** A refresh token of a wallet that got what it wanted of an offer of two. */
-  const granted = async (wanted?: string[]): Promise<{ refreshToken: string; session: SessionId }> => {
+  const granted = async (requestedIds?: string[]): Promise<{ refreshToken: string; session: SessionId }> => {
     const { code, session } = await anOffer(world, { credentialConfigurationIds: ['card', 'pass'] });
-    const { body } = await wallet.redeem(code, wanted === undefined ? {} : { wanted });
+    const { body } = await wallet.redeem(code, requestedIds === undefined ? {} : { requestedIds });
     return { refreshToken: body.refresh_token ?? '', session: session.id };
   };
   const scopes = (token: string) => decode(token).payload['credential_configuration_ids'] as string[];
@@ -289,7 +289,7 @@ describe('RefreshTokenGrant', () => {
     const { id, generation } = await stored(refreshToken);
     await world.store.commit(ACME, { grant: { id, act: 'refresh', generation } }, world.clock.now());
     const [key] = world.settings.refreshTokenKeys;
-    return makeRefreshToken(key as KeyObject, ACME, { grantId: id, generation: generation + 1 });
+    return createRefreshToken(key as KeyObject, ACME, { grantId: id, generation: generation + 1 });
   };
 
   it('answers with an access token and the same refresh token, however often', async () => {
@@ -303,7 +303,7 @@ describe('RefreshTokenGrant', () => {
     expect((await wallet.issue(body.access_token)).credentials).to.have.length(1);
   });
 
-  it('is for no stranger who takes the name of a wallet that is registered no more', async () => {
+  it('is not accepted from a wallet that uses the client_id of a removed client', async () => {
     const key = newKey();
     const asserted = () => {
       const times = { iat: world.seconds, exp: world.seconds + 300, jti: world.random.token() };
@@ -323,12 +323,12 @@ describe('RefreshTokenGrant', () => {
     expect(await stored(token)).to.deep.include({ revokedAt: null });
   });
 
-  it('covers what was granted, or less of it where the wallet asks for less', async () => {
+  it('covers the granted credentials, or fewer on request', async () => {
     const narrow = await granted(['pass']);
     const { body } = await wallet.refresh(narrow.refreshToken);
     expect(body.authorization_details).to.have.length(1);
     const { refreshToken } = await granted();
-    const byDetails = await wallet.refresh(refreshToken, { wanted: ['card'] });
+    const byDetails = await wallet.refresh(refreshToken, { requestedIds: ['card'] });
     expect(scopes(byDetails.body.access_token)).to.deep.equal(['card']);
     const byScope = await wallet.refresh(byDetails.body.refresh_token, { scope: 'pass' });
     expect(scopes(byScope.body.access_token)).to.deep.equal(['pass']);
@@ -352,7 +352,7 @@ describe('RefreshTokenGrant', () => {
     ['a DPoP proof for another address', 'invalid_dpop_proof', sending({}, () => [wallet.dpop('par')])],
     ['a scope of something else', 'invalid_scope', (token) => wallet.refresh(token, { scope: 'else' })],
     ['an empty scope', 'invalid_scope', (token) => wallet.refresh(token, { scope: ' ' })],
-    ['details of something else', 'invalid_authorization_details', (token) => wallet.refresh(token, { wanted: ['else'] })],
+    ['details of something else', 'invalid_authorization_details', (token) => wallet.refresh(token, { requestedIds: ['else'] })],
     [
       'every token where there are none any more',
       'invalid_grant',
@@ -369,14 +369,14 @@ describe('RefreshTokenGrant', () => {
           grantType: 'refresh_token',
           refreshToken,
           scope: undefined,
-          wanted: undefined,
+          requestedIds: undefined,
         } as const;
         return world.refreshToken.answer(ACME, 'chained', wallet.oauth('chained-as/token'), refresh);
       },
     ],
   ];
   for (const [what, code, ask] of refusals) {
-    it(`refuses ${what}, and counts nothing`, async () => {
+    it(`rejects ${what}, and changes no counter`, async () => {
       const { refreshToken } = await granted();
       const before = await stored(refreshToken);
       expect(await endOf(ask(refreshToken))).to.equal(code);
@@ -411,13 +411,13 @@ describe('RefreshTokenGrant', () => {
     expect(await endOf(wallet.refresh(refreshToken))).to.equal('invalid_grant');
   });
 
-  it('takes those that an earlier release replaced, up to the one before the newest', async () => {
+  it('accepts those that an earlier release replaced, up to the one before the newest', async () => {
     const { refreshToken } = await granted();
     const second = await replaced(refreshToken);
     for (const token of [refreshToken, second]) expect((await wallet.refresh(token)).body.refresh_token).to.equal(second);
   });
 
-  it('revokes everything when one comes back whose successor was used', async () => {
+  it('revokes everything when a refresh token is replayed whose successor was used', async () => {
     const { refreshToken } = await granted();
     const third = await replaced(await replaced(refreshToken));
     const { body } = await wallet.refresh(third);
@@ -427,7 +427,7 @@ describe('RefreshTokenGrant', () => {
     expect(await endOf(wallet.issue(body.access_token))).to.equal('invalid_token');
   });
 
-  it('counts by what is stored when its tenant was configured otherwise a moment ago', async () => {
+  it('is evaluated with the stored configuration if the cached one is outdated', async () => {
     const { refreshToken } = await granted();
     await world.issues({ refreshTokenSeconds: 60 });
     const commit = sinon.spy(world.store, 'commit');

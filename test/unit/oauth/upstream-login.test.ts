@@ -52,7 +52,7 @@ describe('StartUpstreamLogin', () => {
     expect(upstream?.browserHash).to.equal(hashSecret(browserSecrets.get(id) ?? ''));
   });
 
-  it('takes the last visit for the one that counts', async () => {
+  it('uses the last visit only', async () => {
     const { requestUri, session } = await logins.push();
     const first = await logins.visit(requestUri);
     await logins.visit(requestUri);
@@ -62,7 +62,7 @@ describe('StartUpstreamLogin', () => {
     expect(await endOf(logins.finish(login))).to.equal('invalid_request');
   });
 
-  it('is good for a minute, and until the end for those who were in time', async () => {
+  it('can be opened for a minute, and then until the authorization expires', async () => {
     const [late, early] = [await logins.push(), await logins.push()];
     await logins.visit(early.requestUri);
     const { world } = logins;
@@ -72,7 +72,7 @@ describe('StartUpstreamLogin', () => {
     expect(await world.later(1800, () => endOf(logins.visit(early.requestUri)))).to.equal('invalid_request');
   });
 
-  it('refuses an address of nobody, and one of the built-in server', async () => {
+  it('rejects an unknown address, and one of the built-in server', async () => {
     const authorization_server = logins.wallet.issuer;
     const { session } = await anOffer(logins.world, { flow: 'authorization_code', authorization_server });
     const builtIn = await logins.wallet.push({ issuer_state: session.publicId });
@@ -80,7 +80,7 @@ describe('StartUpstreamLogin', () => {
     expect(ends).to.deep.equal(['invalid_request', 'invalid_request']);
   });
 
-  it('is not found once the tenant has no such server', async () => {
+  it('is not found once the tenant has removed the server', async () => {
     const { requestUri } = await logins.push();
     await logins.configure({ enabled: false });
     expect(await endOf(logins.visit(requestUri))).to.equal('not_found');
@@ -88,20 +88,20 @@ describe('StartUpstreamLogin', () => {
     expect(await endOf(logins.visit(requestUri))).to.equal('done');
   });
 
-  it('gives up when somebody else is always first', async () => {
+  it('fails if another request is always faster', async () => {
     const { requestUri } = await logins.push();
     const commit = sinon.stub(logins.world.store, 'commit').resolves({ done: false, part: 'authorization' });
     expect(await endOf(logins.visit(requestUri))).to.equal('invalid_request');
     expect(commit.callCount).to.equal(3);
   });
 
-  describe('while the provider cannot be used', () => {
+  describe('while the provider is unavailable', () => {
     const faults = [
       ['timeout', 'unavailable', 'temporarily_unavailable'],
       ['bad_metadata', 'access_denied', 'server_error'],
     ] as const;
     for (const [fault, code, error] of faults) {
-      it(`tells the user of an unverified wallet, who may come again (${fault})`, async () => {
+      it(`shows an error to the user of an unverified wallet, and a retry is possible (${fault})`, async () => {
         const { requestUri } = await logins.push();
         const provider = away(fault);
         expect(await endOf(logins.visit(requestUri))).to.equal(code);
@@ -110,7 +110,7 @@ describe('StartUpstreamLogin', () => {
         expect(await logins.world.later(600, () => endOf(logins.visit(requestUri)))).to.equal('done');
       });
 
-      it(`tells the wallet where nobody is asked about it, and the authorization is over (${fault})`, async () => {
+      it(`redirects to the wallet without a confirmation page, and the authorization ends (${fault})`, async () => {
         await logins.configure({ confirmUnverifiedWallets: false });
         const { requestUri } = await logins.push();
         away(fault);
@@ -121,7 +121,7 @@ describe('StartUpstreamLogin', () => {
       });
     }
 
-    it('is none that names no place to log in', async () => {
+    it('is rejected without an authorization endpoint', async () => {
       const { metadata } = logins.world.authorizationServers;
       const nameless = { ...metadata, authorizationEndpoint: undefined };
       sinon.stub(logins.world.authorizationServers, 'metadata').value(nameless);
@@ -153,7 +153,7 @@ describe('FinishUpstreamLogin', () => {
   const failing = (method: 'discover' | 'exchangeCode' | 'verifyIdToken', error: Error) =>
     sinon.stub(logins.world.authorizationServers, method).callsFake((): Promise<never> => Promise.reject(error));
 
-  it('asks the user about a wallet that proved nothing, and keeps until then who logged in', async () => {
+  it('shows the confirmation page for an unverified wallet, and stores the identity until then', async () => {
     const login = await logins.start();
     const { fields, ...asked } = (await logins.finish(login)) as Consent;
     expect(asked.credentials.map(({ displays }) => displays)).to.deep.equal([[{ name: 'Card', locale: 'en' }]]);
@@ -168,7 +168,7 @@ describe('FinishUpstreamLogin', () => {
     expect(stored?.handles).to.deep.equal({ confirmation: hashSecret(secret) });
   });
 
-  it('goes on to the wallet with a code where nobody is asked, which remembers who logged in', () =>
+  it('redirects to the wallet with a code without a confirmation page, and stores the identity', () =>
     unconfirmed(async () => {
       const login = await logins.start();
       const { code = '', ...rest } = await location(login);
@@ -230,7 +230,7 @@ describe('FinishUpstreamLogin', () => {
     ['is another one by now', 'access_denied', 'server_error', () => logins.configure({}, { clientId: 'another' })],
   ];
   for (const [what, end, , fail] of failures) {
-    it(`tells the user when the provider ${what}, and the login is over`, async () => {
+    it(`shows an error to the user when the provider ${what}, and the login ends`, async () => {
       const login = await logins.start();
       await fail();
       expect(await endOf(logins.finish(login))).to.equal(end);
@@ -239,7 +239,7 @@ describe('FinishUpstreamLogin', () => {
     });
   }
   for (const [what, , error, fail] of failures.slice(0, 4)) {
-    it(`tells the wallet when the provider ${what}, where nobody is asked about it`, () =>
+    it(`redirects to the wallet when the provider ${what}, without a confirmation page`, () =>
       unconfirmed(async () => {
         const login = await logins.start();
         await fail();
@@ -255,7 +255,7 @@ describe('FinishUpstreamLogin', () => {
       expect(await told('anything else')).to.equal('server_error');
     }));
 
-  it('tells the wallet that the offer is over', () =>
+  it('redirects to the wallet with an error if the offer has ended', () =>
     unconfirmed(async () => {
       const login = await logins.start();
       await logins.end(login);
@@ -267,7 +267,7 @@ describe('FinishUpstreamLogin', () => {
     expect(await logins.world.later(1800, () => endOf(logins.finish(login)))).to.equal('invalid_request');
   });
 
-  it('is not found once the tenant has no such server, or at one that is not there', async () => {
+  it('is not found once the tenant has removed the server, or at an unknown tenant', async () => {
     const login = await logins.start();
     await logins.configure({ enabled: false });
     expect(await endOf(logins.finish(login))).to.equal('not_found');

@@ -45,13 +45,13 @@ describe('the address at which a user logs in', () => {
     expect(url.searchParams.getAll('response_type')).to.deep.equal(['code']);
   });
 
-  it('asks for an ID token though the configured scopes forget it', () => {
+  it('requests an ID token even if the configured scopes omit it', () => {
     const url = new URL(upstreamAuthorizationUrl('https://idp.example.org/auth', { ...request, scopes: ['email'] }));
     expect(url.searchParams.get('scope')).to.equal('openid email');
   });
 });
 
-describe('what the wallet learns of an upstream error', () => {
+describe('the error that a wallet gets for an upstream error', () => {
   const table = [
     ['access_denied', 'access_denied'],
     ['temporarily_unavailable', 'temporarily_unavailable'],
@@ -79,7 +79,7 @@ describe('the claims of a login', () => {
     expect(merged).to.deep.equal(all);
   });
 
-  it('are those of the ID token alone when there is nothing else', () => {
+  it('are those of the ID token only, without other sources', () => {
     expect(mergeClaims(undefined, undefined, { sub: 'u' })).to.deep.equal({ sub: 'u' });
   });
 });
@@ -131,7 +131,7 @@ describe('the addresses of metadata', () => {
     '',
   ];
   for (const issuer of impossible) {
-    it(`are none for ${JSON.stringify(issuer.slice(0, 40))}`, () => {
+    it(`are rejected for ${JSON.stringify(issuer.slice(0, 40))}`, () => {
       expect(metadataAddresses(issuer)).to.deep.equal([]);
     });
   }

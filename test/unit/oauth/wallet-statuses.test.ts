@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { ConfigurationMemory } from '../../../application/tenant-cache/configuration-memory.ts';
+import { ConfigurationCache } from '../../../application/tenant-cache/configuration-cache.ts';
 import { OperatorReason } from '../../../domain/shared/failure.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { AttestedWallet, anOffer, endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
@@ -36,7 +36,7 @@ describe('The status of a wallet attestation', () => {
     ['status', (status) => ({ status })],
   ];
   for (const [place, says] of places) {
-    it(`is looked at in ${place}`, async () => {
+    it(`is checked in ${place}`, async () => {
       wallet.says = { ...says(wallet.provider.status(5)) };
       expect(await endOf(wallet.push())).to.equal('done');
       wallet.provider.statuses.set(5, 1);
@@ -50,7 +50,7 @@ describe('The status of a wallet attestation', () => {
     });
   }
 
-  it('is looked at in each place where one is named', async () => {
+  it('is checked in each property that contains one', async () => {
     wallet.says = {
       status: wallet.provider.status(1),
       client_status: { status: wallet.provider.status(2) },
@@ -66,7 +66,7 @@ describe('The status of a wallet attestation', () => {
     }
   });
 
-  it('is asked for at every endpoint, and nothing is spent meanwhile', async () => {
+  it('is checked at every endpoint, and nothing is consumed meanwhile', async () => {
     const offered = await anOffer(world);
     const code = await wallet.approve(await wallet.push());
     const redeemed = await wallet.redeem((await anOffer(world)).code);
@@ -98,21 +98,21 @@ describe('The status of a wallet attestation', () => {
     for (const [what, step] of served) expect(await endOf(step()), what).to.equal('done');
   });
 
-  it('is asked for of an attestation that nobody demanded', async () => {
+  it('is checked for an attestation that is optional', async () => {
     await world.issues({ ...configuration(), walletAttestationRequired: false });
     wallet.provider.statuses.set(3, 1);
     expect(await endOf(wallet.push())).to.equal(BROKEN);
     await world.issues(configuration());
   });
 
-  it('costs nothing where none is named', async () => {
+  it('makes no request without a status', async () => {
     wallet.says = {};
     const before = wallet.asked;
     expect(await endOf(wallet.push())).to.equal('done');
     expect(wallet.asked).to.equal(before);
   });
 
-  it('turns with the list, also for an attestation that was good a moment ago', async () => {
+  it('changes with the list, also for a recently accepted attestation', async () => {
     const requestUri = await wallet.push();
     const code = await wallet.approve(requestUri);
     wallet.provider.statuses.set(3, 1);
@@ -152,7 +152,7 @@ describe('The status of a wallet attestation', () => {
     });
   }
 
-  it('may stand in an entry that the copy of the list is too old for', async () => {
+  it('may be in an entry beyond the end of the cached list', async () => {
     const push = async (index: number) => {
       wallet.says = { client_status: { status: wallet.provider.status(index) } };
       return endOf(wallet.push());
@@ -181,7 +181,7 @@ describe('The status of a wallet attestation', () => {
     }
   });
 
-  it('is not asked for before the attestation itself is good', async () => {
+  it('is fetched only for a valid attestation', async () => {
     const before = wallet.asked;
     const forged = { ...wallet.provider.signer, ...newKey() };
     const { attestationPop } = wallet.attested();
@@ -190,7 +190,7 @@ describe('The status of a wallet attestation', () => {
     expect(wallet.asked).to.equal(before);
   });
 
-  it('is not what a list says that another provider signs, or that stands elsewhere', async () => {
+  it('is not taken from a list of another provider or at another address', async () => {
     wallet.provider.statusSigner = [wallet.provider.signer];
     expect(await endOf(wallet.push()), 'its issuer, although its entity names who revokes').to.equal(BROKEN);
     wallet.provider.statusSigner = [wallet.provider.revocationSigner];
@@ -228,7 +228,7 @@ describe('The status of a key attestation', () => {
   const token = async () => wallet.token(await anOffer(world));
 
   for (const type of ['jwt', 'attestation'] as const) {
-    it(`refuses a proof of type ${type} whose keys are revoked, and spends nothing`, async () => {
+    it(`rejects a proof of type ${type} with revoked keys, and consumes nothing`, async () => {
       for (const place of ['key_storage_status', 'client_status']) {
         const proofs = (await attest({ [place]: { status: wallet.provider.status(7) } }))[type];
         const bearer = await token();
@@ -246,7 +246,7 @@ describe('The status of a key attestation', () => {
     });
   }
 
-  it('refuses one that nobody can check', async () => {
+  it('rejects a status that cannot be checked', async () => {
     for (const says of [{}, { status: { other: 1 } }, { status: wallet.provider.status(7), exp: 1 }, 'x']) {
       const proofs = (await attest({ key_storage_status: says })).jwt;
       const { code, message } = await failureOf(wallet.issue(await token(), { proofs }));
@@ -256,16 +256,16 @@ describe('The status of a key attestation', () => {
 });
 
 // Reading certificates takes longer than all else that is asked of a trusted provider.
-describe('whom the lists of wallet providers trust', () => {
-  it('is gathered once for all requests of a configuration, and anew for another', async () => {
+describe('wallet providers that are trusted by lists', () => {
+  it('are collected once for all requests of a configuration, and again for another one', async () => {
     const client = await ClientWorld.make();
     const { certificates } = client.world;
     const validate = sinon.spy(certificates, 'verifyChain');
-    const memory = new ConfigurationMemory();
+    const memory = new ConfigurationCache();
     const { attestation = '' } = client.credentials();
     const [header = ''] = String(attestation).split('.');
     const { x5c } = JSON.parse(Buffer.from(header, 'base64url').toString());
-    const anchorsOf = async (kept: ConfigurationMemory) => {
+    const anchorsOf = async (kept: ConfigurationCache) => {
       const configured = client.configure({}, null, kept);
       const verdict = await client.walletProviderTrust.verify(configured, x5c, client.now);
       expect(verdict.trusted).to.equal(true);
@@ -274,6 +274,6 @@ describe('whom the lists of wallet providers trust', () => {
     };
     const first = await anchorsOf(memory);
     expect(await anchorsOf(memory)).to.equal(first);
-    expect(await anchorsOf(new ConfigurationMemory())).to.not.equal(first);
+    expect(await anchorsOf(new ConfigurationCache())).to.not.equal(first);
   });
 });

@@ -1,32 +1,32 @@
 import { readdir } from 'node:fs/promises';
 import { expect } from 'chai';
-import { chooseLanguage, displayFor, type Language, languagesAsked, TEXTS } from '../../../adapters/http/pages/languages.ts';
+import { chooseLanguage, displayFor, type Language, preferredLanguages, TEXTS } from '../../../adapters/http/pages/languages.ts';
 import { escapeHtml, fill, inlineImage } from '../../../adapters/http/pages/markup.ts';
 import { contrastOf, findContrastProblems, readableColours } from '../../../domain/shared/contrast.ts';
-import { lookOf } from '../../../domain/tenants/look.ts';
+import { brandingOf } from '../../../domain/tenants/branding.ts';
 
 const registered = (privacy_policy: string, support_uri: string) => ({
   body: { privacy_policy, support_uri },
 });
 
-describe('How pages of a tenant look', () => {
-  it('takes links of the registration where the pages have none of their own', () => {
+describe('The branding of pages of a tenant', () => {
+  it('uses links of the registration if the pages have none', () => {
     const registrationCert = registered('https://a.example/privacy', 'tel:+49');
     const own = { privacyUri: 'https://b.example/privacy' };
-    expect(lookOf('Acme', { display: [], registrationCert })).to.include({
+    expect(brandingOf('Acme', { display: [], registrationCert })).to.include({
       privacyUri: 'https://a.example/privacy',
       supportUri: 'tel:+49',
     });
-    expect(lookOf('Acme', { display: [], registrationCert, pages: own })).to.include({
+    expect(brandingOf('Acme', { display: [], registrationCert, pages: own })).to.include({
       privacyUri: 'https://b.example/privacy',
       supportUri: 'tel:+49',
     });
     const asked = registered('https://c.example/privacy', 'tel:+43');
-    expect(lookOf('Acme', { display: [], registrationCert }, [asked])).to.include({
+    expect(brandingOf('Acme', { display: [], registrationCert }, [asked])).to.include({
       privacyUri: 'https://c.example/privacy',
       supportUri: 'tel:+43',
     });
-    expect(lookOf('Acme', { display: [], registrationCert: { jwt: 'a.b.c' } })).to.deep.equal({
+    expect(brandingOf('Acme', { display: [], registrationCert: { jwt: 'a.b.c' } })).to.deep.equal({
       name: 'Acme',
       displays: [],
     });
@@ -59,14 +59,14 @@ const OFFICIAL = 'bg cs da de el en es et fi fr ga hr hu it lt lv mt nl pl pt ro
 const placeholders = (text: string) => (text.match(/\{[a-z]+\}/g) ?? []).toSorted();
 
 describe('The texts of pages', () => {
-  it('are there in the official languages of the Union, a file for each', async () => {
+  it('exist in the official languages of the Union, in one file each', async () => {
     expect(Object.keys(TEXTS)).to.have.members(OFFICIAL);
     const files = await readdir(new URL('../../../adapters/http/pages/texts', import.meta.url));
     expect(files).to.have.members([...OFFICIAL.map((code) => `${code}.json`)]);
   });
 
   for (const [language, texts] of Object.entries(TEXTS)) {
-    it(`lack nothing in ${language}`, () => {
+    it(`are complete in ${language}`, () => {
       expect(Object.keys(texts)).to.deep.equal(Object.keys(TEXTS.en));
       for (const [name, text] of Object.entries(texts)) {
         const english = TEXTS.en[name as keyof typeof TEXTS.en];
@@ -78,7 +78,7 @@ describe('The texts of pages', () => {
     });
   }
 
-  it('are those of their language, and not of another', () => {
+  it('are in their language, and not in another', () => {
     const languages = Object.keys(TEXTS) as Language[];
     for (const one of languages) {
       for (const other of languages.filter((language) => language > one)) {
@@ -92,7 +92,7 @@ describe('The texts of pages', () => {
 
 describe('The language of a page', () => {
   const chosen = (acceptLanguage: string | undefined, otherwise: string[] = [], url = '/') =>
-    chooseLanguage(languagesAsked({ url, headers: { 'accept-language': acceptLanguage } }), otherwise);
+    chooseLanguage(preferredLanguages({ url, headers: { 'accept-language': acceptLanguage } }), otherwise);
 
   const CHOICES: readonly [string | undefined, string][] = [
     ['de', 'de'],
@@ -115,13 +115,13 @@ describe('The language of a page', () => {
     });
   }
 
-  it('is the tenant’s for who wants none of ours', () => {
+  it('is that of the tenant if no supported one is accepted', () => {
     expect(chosen('ja', ['pt-BR', 'en'])).to.equal('pt');
     expect(chosen('ja', ['ja'])).to.equal('en');
     expect(chosen('fi', ['pt'])).to.equal('fi');
   });
 
-  it('stays that of the page before, which its address says', () => {
+  it('is kept from the previous page by its address', () => {
     expect(chosen('fr', [], '/acme/authorize?lang=et')).to.equal('et');
     expect(chosen('fr', [], '/acme/authorize?lang=nonsense!')).to.equal('fr');
     expect(chosen('fr', [], '//:::/?lang=%00')).to.equal('fr');
@@ -168,7 +168,7 @@ describe('The contrast of two colours', () => {
     expect(readableColours({ background: '#fff;} * { x' })).to.equal(undefined);
   });
 
-  it('is enough on every background that comes alone', () => {
+  it('is sufficient on every single background', () => {
     for (let value = 0; value < 256; value += 5) {
       for (const background of [value * 0x010101, value * 0x0100, value * 0x010000 + 0xff]) {
         const hex = `#${background.toString(16).padStart(6, '0')}`;
@@ -178,7 +178,7 @@ describe('The contrast of two colours', () => {
     }
   });
 
-  it('is told to the one who writes what cannot be read', () => {
+  it('warns about colours with too little contrast', () => {
     const [finding, ...more] = findContrastProblems('pages.textColor', { background: '#777', text: '#fff' });
     expect(finding).to.deep.include({ member: 'pages.textColor' });
     expect(finding?.message).to.include('4.5 to 1');

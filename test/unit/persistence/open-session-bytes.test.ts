@@ -4,8 +4,8 @@ import { bytesToReserve, OpenSessionBytes } from '../../../adapters/persistence/
 import type { Parts } from '../../../adapters/persistence/rows/change-columns.ts';
 import { SESSIONS } from '../../../adapters/persistence/rows/session-codec.ts';
 import type { BytesDelta, SessionBytesSql } from '../../../adapters/persistence/session-bytes-sql.ts';
-import { StoreUnavailable } from '../../../application/ports/store.ts';
-import type { Change, Committed } from '../../../domain/changes/change.ts';
+import { StoreUnavailableError } from '../../../application/ports/store.ts';
+import type { Change, CommitResult } from '../../../domain/changes/change.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { expiryBucket } from '../../../domain/tenants/session-quota.ts';
 
@@ -26,7 +26,7 @@ class Table implements SessionBytesSql {
 
   async add(deltas: readonly BytesDelta[], tenants: readonly string[], now: number) {
     this.calls++;
-    if (!this.isReachable) throw new StoreUnavailable();
+    if (!this.isReachable) throw new StoreUnavailableError();
     for (const { tenantId, expiresAt, bytes } of deltas) {
       const key = `${tenantId} ${expiresAt}`;
       this.rows.set(key, (this.rows.get(key) ?? 0) + bytes);
@@ -35,7 +35,7 @@ class Table implements SessionBytesSql {
   }
 
   async sizes(sessions: readonly { readonly tenantId: string; readonly id: string }[]) {
-    if (!this.isReachable) throw new StoreUnavailable();
+    if (!this.isReachable) throw new StoreUnavailableError();
     return sessions.flatMap(({ tenantId, id }) => {
       const session = this.sessions.get(id);
       return session === undefined ? [] : [{ tenantId, ...session }];
@@ -64,7 +64,7 @@ describe('OpenSessionBytes', () => {
   };
   const completing = (id: string) => ({
     change: { session: { id: id as SessionId, to: 'completed' } } as Change,
-    committed: { done: true, session: { status: 'completed', version: 2, moved: true } } as Committed,
+    committed: { done: true, session: { status: 'completed', version: 2, moved: true } } as CommitResult,
   });
   const open = async (sessionBytes: OpenSessionBytes, id: string, { bytes = 2_000, now = at(0), minutes = 5 } = {}) => {
     await sessionBytes.reserve(ACME, bytes, now);
@@ -102,7 +102,7 @@ describe('OpenSessionBytes', () => {
     expect(table.calls).to.equal(before + 1);
   });
 
-  it('reads nothing back that no other process writes', async () => {
+  it('reads nothing if no other process writes', async () => {
     const table = new Table();
     table.isShared = false;
     const sessionBytes = new OpenSessionBytes(table, 4_000, START);
@@ -119,7 +119,7 @@ describe('OpenSessionBytes', () => {
     expect([sessionBytes.usedBy(ACME), table.sum(ACME, START)]).to.deep.equal([2_000, 2_000]);
   });
 
-  it('counts nothing of a change that was not committed', async () => {
+  it('ignores a change that was not committed', async () => {
     const sessionBytes = new OpenSessionBytes(new Table(), 4_000, START);
     await sessionBytes.reserve(ACME, 2_000, at(0));
     const { change, parts } = opening('a', 2_000, at(0), at(5));
@@ -157,7 +157,7 @@ describe('OpenSessionBytes', () => {
     expect(table.sum(ACME, START)).to.equal(0);
   });
 
-  it('comes to nothing where an end is written before the creation by another process', async () => {
+  it('is zero if another process writes the end before the creation', async () => {
     const table = new Table();
     const [one, other] = [new OpenSessionBytes(table, 4_000, START), new OpenSessionBytes(table, 4_000, START)];
     await open(other, 'b', { bytes: 1_200, minutes: 60 });
@@ -171,7 +171,7 @@ describe('OpenSessionBytes', () => {
     expect(one.usedBy(ACME)).to.equal(1_200);
   });
 
-  it('takes nothing off for a session of an earlier release', async () => {
+  it('subtracts nothing for a session of an earlier release', async () => {
     const table = new Table();
     const sessionBytes = new OpenSessionBytes(table, 8_000, START);
     await open(sessionBytes, 'a');
@@ -208,12 +208,12 @@ describe('OpenSessionBytes', () => {
     const apply = (sessionBytes: OpenSessionBytes, act: 'complete' | 'retrieve') =>
       sessionBytes.record(ACME, ...changing(act), { done: true });
 
-    it('needs room for the credentials that complete it, and for nothing when they are retrieved', () => {
+    it('reserves bytes for the credentials that complete it, and none when they are retrieved', () => {
       expect(bytesToReserve(...changing('complete'))).to.equal(3_000);
       expect(bytesToReserve(...changing('retrieve'))).to.equal(0);
     });
 
-    it('counts its credentials once although a read returns them before the change is recorded', async () => {
+    it('counts its credentials once even if a read returns them before the change is recorded', async () => {
       const sessionBytes = new OpenSessionBytes(new Table(), 100_000, START);
       const promised = await promise(sessionBytes);
       sessionBytes.observeDeferred(row('ready', 'x'.repeat(3_000)));
@@ -267,9 +267,9 @@ describe('OpenSessionBytes', () => {
     const add = table.add.bind(table);
     table.add = async () => {
       sessionBytes.forget();
-      throw new StoreUnavailable();
+      throw new StoreUnavailableError();
     };
-    expect(await codeOf(sessionBytes.flush())).to.be.instanceOf(StoreUnavailable);
+    expect(await codeOf(sessionBytes.flush())).to.be.instanceOf(StoreUnavailableError);
     table.add = add;
     table.rows.clear();
     expect(sessionBytes.usedBy(ACME)).to.equal(0);
@@ -297,12 +297,12 @@ describe('OpenSessionBytes', () => {
     expect(sessionBytes.usedBy(ACME)).to.equal(2_000);
   });
 
-  it('keeps what it could not write, and writes it later', async () => {
+  it('keeps unwritten values, and writes them later', async () => {
     const table = new Table();
     const sessionBytes = new OpenSessionBytes(table, 8_000, START);
     await open(sessionBytes, 'a');
     table.isReachable = false;
-    expect(await codeOf(sessionBytes.flush())).to.be.instanceOf(StoreUnavailable);
+    expect(await codeOf(sessionBytes.flush())).to.be.instanceOf(StoreUnavailableError);
     expect(sessionBytes.usedBy(ACME)).to.equal(2_000);
     table.isReachable = true;
     await sessionBytes.flush();
@@ -386,7 +386,7 @@ describe('expiryBucket', () => {
     );
   });
 
-  it('leaves few buckets to a tenant whose sessions live for different times', () => {
+  it('uses few buckets for a tenant whose sessions have different lifetimes', () => {
     const day = 86_400_000;
     const buckets = new Set<number>();
     for (let lifetime = 1_000; lifetime <= 30 * day; lifetime += 10_000) buckets.add(expiryBucket(START, START + lifetime));

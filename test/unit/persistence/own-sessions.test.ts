@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { assertOwnSessions, SharedSessionError } from '../../../adapters/persistence/postgres/own-sessions.ts';
+import { assertDedicatedSessions, SharedSessionError } from '../../../adapters/persistence/postgres/dedicated-sessions.ts';
 
 type Session = { readonly pid: number; mark: string };
 /** Which of the idle sessions a pooler takes: the one that was used last, or the one that was idle for longest. */
@@ -56,9 +56,9 @@ function client(take: () => Promise<Session>, giveBack: (session: Session) => vo
 }
 
 describe('assertOwnSessions', () => {
-  it('accepts connections that have a session each, and keeps them', async () => {
+  it('accepts connections with a session each, and keeps them', async () => {
     const pool = server();
-    await assertOwnSessions(pool);
+    await assertDedicatedSessions(pool);
     expect(pool.destroyed).to.deep.equal([false, false]);
   });
 
@@ -66,7 +66,7 @@ describe('assertOwnSessions', () => {
     for (const sessions of [2, 3, 4, 8])
       it(`rejects and closes connections that share ${sessions} sessions, ${choice}`, async () => {
         const pool = pooler(sessions, choice);
-        const rejected = await assertOwnSessions(pool).catch((error: unknown) => error);
+        const rejected = await assertDedicatedSessions(pool).catch((error: unknown) => error);
         expect(rejected).to.be.instanceOf(SharedSessionError);
         expect(pool.destroyed).to.deep.equal([true, true]);
       });

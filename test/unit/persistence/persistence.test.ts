@@ -6,7 +6,7 @@ import { WriteCheck } from '../../../adapters/persistence/opening/write-check.ts
 import { decodeDocument, encodeDocument } from '../../../adapters/persistence/rows/document-codec.ts';
 import type { SqliteSql } from '../../../adapters/persistence/sqlite/sql.ts';
 import type { Statement } from '../../../adapters/persistence/statement.ts';
-import { StoreUnavailable, StoreUnwritable } from '../../../application/ports/store.ts';
+import { StoreUnavailableError, StoreUnwritableError } from '../../../application/ports/store.ts';
 
 describe('BatchSize', () => {
   it('shrinks while rows are slow and grows while they are quick, within its limits', async () => {
@@ -106,14 +106,14 @@ const outcome = (check: WriteCheck) =>
     (error: Error) => error.message,
   );
 
-describe('Whether the database takes writes', () => {
+describe('The check for a writable database', () => {
   let clock: sinon.SinonFakeTimers;
   beforeEach(() => {
     clock = sinon.useFakeTimers({ toFake: ['performance'] });
   });
   afterEach(() => clock.restore());
 
-  it('is found out by one write in a second, whoever asks, and however often', async () => {
+  it('is determined by one write in a second, however many callers there are', async () => {
     const write = sinon.stub().resolves();
     const check = new WriteCheck(write);
     await Promise.all(Array.from({ length: 50 }, () => check.assertWritable()));
@@ -125,7 +125,7 @@ describe('Whether the database takes writes', () => {
     expect(write.callCount).to.equal(2);
   });
 
-  it('is not found out by a second write while the first one hangs', async () => {
+  it('is not determined by a second write while the first one hangs', async () => {
     const { promise, reject } = Promise.withResolvers<void>();
     const write = sinon.stub().returns(promise);
     const check = new WriteCheck(write);
@@ -133,22 +133,22 @@ describe('Whether the database takes writes', () => {
     clock.tick(60_000);
     const second = outcome(check);
     expect(write.callCount).to.equal(1);
-    reject(new StoreUnavailable('the database takes too long'));
+    reject(new StoreUnavailableError('the database takes too long'));
     expect(await Promise.all([first, second])).to.deep.equal(Array(2).fill('the database takes too long'));
   });
 
-  it('is no for five seconds after a write of somebody else was refused, although a small one is taken', async () => {
+  it('is negative for five seconds after a rejected write of another caller, even if a small write succeeds', async () => {
     const check = new WriteCheck(sinon.stub().resolves());
-    check.noteFailure(new StoreUnwritable('the database cannot be written'));
+    check.noteFailure(new StoreUnwritableError('the database cannot be written'));
     clock.tick(4_900);
     expect(await outcome(check)).to.equal('the database cannot be written');
     clock.tick(200);
     expect(await outcome(check)).to.equal('writable');
   });
 
-  it('has nothing to do with writes that failed for another reason', async () => {
+  it('ignores writes that failed for another reason', async () => {
     const check = new WriteCheck(sinon.stub().resolves());
-    check.noteFailure(new StoreUnavailable('the database takes too long'));
+    check.noteFailure(new StoreUnavailableError('the database takes too long'));
     check.noteFailure(new Error('unforeseen'));
     expect(await outcome(check)).to.equal('writable');
   });
@@ -157,7 +157,7 @@ describe('Whether the database takes writes', () => {
 describe('the expiry of sessions on SQLite', () => {
   afterEach(() => sinon.restore());
 
-  it('reports the sessions that expired before a step that failed, and goes on where the visit began', async () => {
+  it('reports the sessions that expired before a step that failed, and continues from the start of the visit', async () => {
     const time = sinon.useFakeTimers({ toFake: ['performance'] });
     const sessions = Array.from({ length: 300 }, (_, place) => ({
       tenant_id: 'acme',

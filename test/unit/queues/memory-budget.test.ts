@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { MemoryBudget, type MemoryShare } from '../../../application/queues/memory-budget.ts';
 
 const FULL = new Error('too many bytes');
-const LIMITS = { all: 100, ofParty: 60 };
+const LIMITS = { total: 100, perKey: 60 };
 
 type Holder = {
   readonly party: string | undefined;
@@ -74,22 +74,22 @@ const sum = (holders: readonly Holder[], party?: string) =>
 describe('MemoryBudget', () => {
   for (const isEvicting of [false, true]) {
     describe(isEvicting ? 'whose largest share gives way' : 'that refuses', () => {
-      it('never holds more than the limits of all and of one party', () =>
+      it('never holds more than the limits in total and per key', () =>
         always(isEvicting, (held) => {
-          expect(sum(held)).to.be.at.most(LIMITS.all);
-          for (const party of ['a', 'b', 'c']) expect(sum(held, party)).to.be.at.most(LIMITS.ofParty);
+          expect(sum(held)).to.be.at.most(LIMITS.total);
+          for (const party of ['a', 'b', 'c']) expect(sum(held, party)).to.be.at.most(LIMITS.perKey);
         }));
     });
   }
 
-  it('refuses bytes only where a limit would be exceeded, and adds none of them then', () =>
+  it('rejects bytes only if a limit would be exceeded, without adding them', () =>
     always(false, (held, { added, bytes, isRefused }) => {
       const extra = isRefused ? bytes : 0;
       const ofParty = added.party === undefined ? 0 : sum(held, added.party) + extra;
-      expect(sum(held) + extra > LIMITS.all || ofParty > LIMITS.ofParty).to.equal(isRefused);
+      expect(sum(held) + extra > LIMITS.total || ofParty > LIMITS.perKey).to.equal(isRefused);
     }));
 
-  it('evicts only shares of the party that holds the most, and none while all fit', () =>
+  it('evicts only shares of the largest key, and none while all fit', () =>
     always(true, (held, { added, bytes, isRefused }) => {
       const evicted = held.filter(({ isOver }) => isOver);
       if (evicted.length === 0 || isRefused) {
@@ -98,14 +98,14 @@ describe('MemoryBudget', () => {
       }
       const bytesAtFirst = (party: string | undefined) =>
         held.filter((holder) => holder.party === party).reduce((total, holder) => total + holder.bytes, 0);
-      expect(held.reduce((total, holder) => total + holder.bytes, 0)).to.be.greaterThan(LIMITS.all);
+      expect(held.reduce((total, holder) => total + holder.bytes, 0)).to.be.greaterThan(LIMITS.total);
       expect(added.bytes).to.be.at.least(bytes);
       const most = Math.max(...held.map(({ party }) => bytesAtFirst(party)));
       expect(evicted.some(({ party }) => bytesAtFirst(party) === most)).to.equal(true);
     }));
 
   it('evicts the largest share of the largest party, whose later bytes do not count', () => {
-    const budget = new MemoryBudget({ all: 100, ofParty: 80 }, () => FULL);
+    const budget = new MemoryBudget({ total: 100, perKey: 80 }, () => FULL);
     const evicted: string[] = [];
     const open = (party: string, name: string) => budget.open(party, () => evicted.push(name));
     open('a', 'small').add(10);
@@ -123,8 +123,8 @@ describe('MemoryBudget', () => {
     expect(evicted).to.deep.equal(['large']);
   });
 
-  it('evicts as many shares as it takes', () => {
-    const budget = new MemoryBudget({ all: 100, ofParty: 80 }, () => FULL);
+  it('evicts as many shares as needed', () => {
+    const budget = new MemoryBudget({ total: 100, perKey: 80 }, () => FULL);
     const evicted: number[] = [];
     for (let index = 0; index < 60; index++) budget.open('a', () => evicted.push(index)).add(1);
     budget.open('b', () => evicted.push(-1)).add(50);

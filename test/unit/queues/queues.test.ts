@@ -6,7 +6,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 
 const FULL = new Error('too many calls wait');
 
-type Limits = { slots: number; slotsOfParty: number; waitingOfParty: number; waiting: number };
+type Limits = { slots: number; slotsPerKey: number; waitingPerKey: number; waiting: number };
 type Call = {
   readonly party: string;
   readonly abort: AbortController;
@@ -49,7 +49,7 @@ class Model {
     if (step.kind === 'abort') pick(this.in('waiting'), step.index)?.abort.abort(new Error('aborted'));
     if (step.kind === 'resize') {
       this.limits.slots = step.slots;
-      this.queue.resize(step.slots, this.limits.slotsOfParty);
+      this.queue.resize(step.slots, this.limits.slotsPerKey);
     }
     await settle();
   }
@@ -93,8 +93,8 @@ const countOf = (calls: readonly Call[], party: string) => calls.filter((call) =
 const PARTIES = ['a', 'b', 'c', 'd'];
 const LIMITS = fc.record({
   slots: fc.integer({ min: 1, max: 5 }),
-  slotsOfParty: fc.integer({ min: 1, max: 5 }),
-  waitingOfParty: fc.integer({ min: 0, max: 4 }),
+  slotsPerKey: fc.integer({ min: 1, max: 5 }),
+  waitingPerKey: fc.integer({ min: 0, max: 4 }),
   waiting: fc.integer({ min: 0, max: 8 }),
 });
 const INDEX = fc.nat({ max: 20 });
@@ -125,10 +125,10 @@ const always = (check: (model: Model) => void) =>
   );
 
 describe('FairQueue', () => {
-  it('holds no more slots than its limits, except those from before it was made smaller', async () => {
+  it('holds no more slots than its limits, except earlier ones after a reduction', async () => {
     await always(({ queue, limits, heldBefore }) => {
       expect(queue.heldCount).to.be.at.most(Math.max(limits.slots, heldBefore));
-      for (const party of PARTIES) expect(queue.heldBy(party)).to.be.at.most(limits.slotsOfParty);
+      for (const party of PARTIES) expect(queue.heldBy(party)).to.be.at.most(limits.slotsPerKey);
     });
   });
 
@@ -140,7 +140,7 @@ describe('FairQueue', () => {
       expect(queue.waitingCount).to.equal(model.in('waiting').length);
       const counts = PARTIES.map((party) => model.in('held', party).length);
       expect(PARTIES.map((party) => queue.heldBy(party))).to.deep.equal(counts);
-      expect(queue.heldBy(queue.largestParty ?? '')).to.equal(Math.max(...counts));
+      expect(queue.heldBy(queue.largestKey ?? '')).to.equal(Math.max(...counts));
     }));
 
   it('refuses a call only when the limit of its party or of all waiting calls is reached', () =>
@@ -152,21 +152,21 @@ describe('FairQueue', () => {
           await model.perform(step);
           const call = model.calls.at(-1);
           if (step.kind !== 'enter' || call === undefined || call.state === 'held') continue;
-          const isFull = waiting.length >= limits.waiting || countOf(waiting, step.party) >= limits.waitingOfParty;
+          const isFull = waiting.length >= limits.waiting || countOf(waiting, step.party) >= limits.waitingPerKey;
           expect(call.state).to.equal(isFull ? 'refused' : 'waiting');
         }
       }),
     ));
 
-  it('leaves no slot free while a call waits whose party may have one', () =>
+  it('leaves no slot free while a call waits whose queue key may have one', () =>
     always((model) => {
       if (model.queue.heldCount >= model.limits.slots) return;
       for (const { party } of model.in('waiting')) {
-        expect(model.queue.heldBy(party)).to.equal(model.limits.slotsOfParty);
+        expect(model.queue.heldBy(party)).to.equal(model.limits.slotsPerKey);
       }
     }));
 
-  it('admits the party that holds the fewest slots among those that wait and may have one', () =>
+  it('admits the queue key with the fewest slots among those that wait and may have one', () =>
     always((model) => {
       for (const { call, waiting, held } of model.admissions.splice(0)) {
         const counts = waiting.map(({ party }) => countOf(held, party));
@@ -204,9 +204,9 @@ describe('FairQueue', () => {
       }),
     ));
 
-  const UNLIMITED = { slotsOfParty: 100, waitingOfParty: 100, waiting: 100 };
+  const UNLIMITED = { slotsPerKey: 100, waitingPerKey: 100, waiting: 100 };
 
-  it('takes turns between parties that hold equally many, however many of their calls wait', () =>
+  it('alternates between queue keys with equally many slots, however many of their calls wait', () =>
     fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom(...PARTIES), { maxLength: 20 }), async (arrivals) => {
         const model = new Model({ ...UNLIMITED, slots: 1 });
@@ -262,7 +262,7 @@ describe('FairQueue', () => {
     expect(model.queue.waitingCount).to.equal(0);
   });
 
-  it('leaves a call its slot when its signal is aborted after the admission', async () => {
+  it('keeps the slot of a call whose signal is aborted after the admission', async () => {
     const { queue } = new Model({ ...UNLIMITED, slots: 1 });
     const call = new AbortController();
     const first = queue.enter('a') as Slot;
@@ -275,7 +275,7 @@ describe('FairQueue', () => {
     expect(queue.isIdle).to.equal(true);
   });
 
-  it('ignores a slot that was given back before', async () => {
+  it('ignores a slot that was already released', async () => {
     const { queue } = new Model({ ...UNLIMITED, slots: 2 });
     const slot = queue.enter('a') as Slot;
     queue.enter('a');
@@ -283,7 +283,7 @@ describe('FairQueue', () => {
     expect([queue.heldCount, queue.heldBy('a')]).to.deep.equal([1, 1]);
   });
 
-  it('gives the slot back when work in it fails or throws synchronously', async () => {
+  it('releases the slot when its work fails or throws synchronously', async () => {
     const { queue } = new Model({ ...UNLIMITED, slots: 1 });
     const fault = new Error('work');
     const throwing = () => {
@@ -296,7 +296,7 @@ describe('FairQueue', () => {
     expect(await queue.run('a', async () => 'next')).to.equal('next');
   });
 
-  it('hands a slot to the waiting party that a caller names, even if another one holds fewer', async () => {
+  it('passes a slot to a named waiting queue key, even if another one holds fewer', async () => {
     const model = new Model({ ...UNLIMITED, slots: 5 });
     const [first] = ['a', 'a', 'a', 'a', 'b'].map((party) => model.enter(party));
     const [named, fewest] = [model.enter('b'), model.enter('c')];
@@ -306,7 +306,7 @@ describe('FairQueue', () => {
     expect(['a', 'b', 'c'].map((party) => model.queue.heldBy(party))).to.deep.equal([3, 2, 0]);
   });
 
-  it('hands on neither a slot that was given back before nor one to a party that does not wait', async () => {
+  it('passes on neither a released slot nor one to a queue key without waiting calls', async () => {
     const model = new Model({ ...UNLIMITED, slots: 1 });
     const [first, second] = ['a', 'b'].map((party) => model.enter(party));
     model.leave(first);
@@ -321,11 +321,11 @@ describe('FairQueue', () => {
   describe('for a call that gave its slot back to work elsewhere', () => {
     /** @returns a model with four slots, and the names of the calls in the order of admission. */
     function open() {
-      const model = new Model({ slots: 4, slotsOfParty: 3, waitingOfParty: 5, waiting: 100 });
+      const model = new Model({ slots: 4, slotsPerKey: 3, waitingPerKey: 5, waiting: 100 });
       const admitted: string[] = [];
       const enter = (...names: readonly string[]) => names.map((name) => model.enter(name.slice(0, 1)));
       const enterAgain = async (name: string) => {
-        const admission = model.queue.enterAgain(name);
+        const admission = model.queue.reenter(name);
         if (admission instanceof Promise) admitted.push(`${name} waits`);
         await admission;
         admitted.push(`${name} returns`);
@@ -333,7 +333,7 @@ describe('FairQueue', () => {
       return { model, enter, enterAgain, admitted };
     }
 
-    it('admits it before its party, and after another party that holds fewer slots', async () => {
+    it('admits it before its queue key, and after another one that holds fewer slots', async () => {
       const { model, enter, enterAgain, admitted } = open();
       const [a1, a2, , , a4, b2] = enter('a1', 'a2', 'a3', 'b1', 'a4', 'b2');
       model.leave(a1);
@@ -356,7 +356,7 @@ describe('FairQueue', () => {
       expect(admitted).to.deep.equal(['a returns']);
     });
 
-    it('admits it when a slot is free that the waiting calls of another party may not have', async () => {
+    it('admits it when a slot is free that waiting calls of another queue key may not have', async () => {
       const { enter, enterAgain, admitted } = open();
       enter('a1', 'a2', 'a3', 'a4');
       void enterAgain('b');
@@ -366,7 +366,7 @@ describe('FairQueue', () => {
 
     it('lets it wait when twice as many slots are held as there are, and admits it later', async () => {
       const { model, enter, enterAgain, admitted } = open();
-      const slots = Array.from({ length: 8 }, () => model.queue.enterAgain('a') as Slot);
+      const slots = Array.from({ length: 8 }, () => model.queue.reenter('a') as Slot);
       void enterAgain('a');
       const [b1] = enter('b1');
       model.queue.leave(...slots.slice(0, 5));
@@ -378,11 +378,11 @@ describe('FairQueue', () => {
     });
 
     it('never refuses it, however many calls wait', async () => {
-      const model = new Model({ slots: 1, slotsOfParty: 1, waitingOfParty: 0, waiting: 1 });
+      const model = new Model({ slots: 1, slotsPerKey: 1, waitingPerKey: 0, waiting: 1 });
       const a1 = model.enter('a');
       const waiting = model.queue.wait('b').catch((error: unknown) => error);
       expect(await waiting).to.equal(FULL);
-      const returning = [1, 2, 3].map(() => model.queue.enterAgain('b'));
+      const returning = [1, 2, 3].map(() => model.queue.reenter('b'));
       expect(model.queue.heldCount).to.equal(2);
       model.leave(a1);
       for (const slot of returning) model.queue.leave(await slot);

@@ -34,7 +34,7 @@ const FAULTS: [RegistrarFault, string][] = [
   ['unavailable', 'unavailable'],
 ];
 
-describe('At the registrar of a tenant', () => {
+describe('A certificate from the registrar of a tenant', () => {
   let world: AdministrationWorld;
   let root: Certified;
   let signer: Certified;
@@ -231,7 +231,7 @@ describe('At the registrar of a tenant', () => {
       expect(world.registrar.asked).to.deep.equal(['parties', 'registration party']);
     });
 
-    it('is looked up by its id', async () => {
+    it('is fetched by its id', async () => {
       expect(await order({ id: 'known' })).to.include({ id: 'known' });
       expect(world.registrar.asked).to.deep.equal(['find known']);
     });

@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import { assertOfUse } from '../../../application/registrar/certificate-subject.ts';
 import { DcqlQuery } from '../../../domain/dcql/query.ts';
 import { buildSigningInput } from '../../../domain/formats/jose/compact.ts';
-import { covers, type RegisteredCredential } from '../../../domain/registrar/coverage.ts';
+import { findQueryCoverage, type RegisteredCredential } from '../../../domain/registrar/coverage.ts';
 import { organizationIdentifiers } from '../../../domain/registrar/organization-identifier.ts';
 import {
+  belongsToVerifier,
   findTimeProblem,
-  isOfSubject,
   parseRegistration,
   parseRegistrationCertificate,
   RegistrationCertificateRefusal,
@@ -105,12 +105,12 @@ describe('A registration certificate', () => {
     });
   }
 
-  it('may mark what is looked at as critical', () => {
+  it('may mark checked parameters as critical', () => {
     const header = { crit: ['sigT', 'b64'], sigT: '2026-01-01T00:00:00Z', b64: true };
     expect(refusalOf(() => parseRegistrationCertificate(jwt(header)))).to.equal('accepted');
   });
 
-  it('is refused when it is none', () => {
+  it('is rejected if it is malformed', () => {
     for (const text of ['', 'a.b.c', `${jwt()}.x`, 'x'.repeat(70_000)]) {
       expect(refusalOf(() => parseRegistrationCertificate(text))).to.equal('it is no compact JWS');
     }
@@ -173,7 +173,7 @@ describe('A registration certificate', () => {
   }
 });
 
-describe('The purpose that a registration certificate says', () => {
+describe('The purpose of a registration certificate', () => {
   const purpose = [{ lang: 'en', content: 'Opening an account' }];
   const cases: [string, unknown, object[] | null, boolean][] = [
     ['the same', purpose, purpose, true],
@@ -226,7 +226,7 @@ describe('The organization of an access certificate', () => {
   ];
   for (const [what, identifiers, good] of cases) {
     it(`${good ? 'may' : 'must not'} be ${what}`, () => {
-      expect(isOfSubject({ subject: 'A', intermediary: 'B' }, identifiers)).to.equal(good);
+      expect(belongsToVerifier({ subject: 'A', intermediary: 'B' }, identifiers)).to.equal(good);
     });
   }
 });
@@ -278,7 +278,7 @@ describe('A registration certificate covers', () => {
   ];
   for (const [what, credentials, query] of covered) {
     it(what, () => {
-      expect(covers(credentials === undefined ? {} : { credentials }, query)).to.deep.equal({
+      expect(findQueryCoverage(credentials === undefined ? {} : { credentials }, query)).to.deep.equal({
         covered: true,
       });
     });
@@ -309,7 +309,7 @@ describe('A registration certificate covers', () => {
   ];
   for (const [what, credentials, query, gap] of gaps) {
     it(`not ${what}`, () => {
-      const coverage = covers(credentials === undefined ? {} : { credentials }, query);
+      const coverage = findQueryCoverage(credentials === undefined ? {} : { credentials }, query);
       expect(coverage).to.include({ covered: false });
       expect((coverage as { gap: string }).gap).to.include(gap);
     });

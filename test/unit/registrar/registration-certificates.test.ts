@@ -120,7 +120,7 @@ describe('Registration certificates', () => {
       registrationCertificateVerifier: checker,
     });
   };
-  const configured = async () => (await world.caller()).configured;
+  const configured = async () => (await world.caller()).tenant;
   const configuration = (registrationCert: RegistrationCertificateRequest, id = 'check') => ({
     id,
     dcql_query,
@@ -164,7 +164,7 @@ describe('Registration certificates', () => {
   };
   const stored = () => world.store.forTenant(ACME, (own) => own.registrationCertificates.list());
 
-  it('are looked at once and not for every request', async () => {
+  it('are verified once, not for every request', async () => {
     const first = await entry();
     for (let again = 0; again < 5; again++) expect(await entry()).to.deep.equal(first);
     expect([registrar.asked, checks]).to.deep.equal([1, 1]);
@@ -189,7 +189,7 @@ describe('Registration certificates', () => {
     expect(await entry()).to.not.deep.equal(first);
   });
 
-  it('are judged again after an hour, without asking the registrar', async () => {
+  it('are verified again after an hour, without a request to the registrar', async () => {
     for (const request of [{ body: {} }, { id: 'x' }]) {
       await entry(request);
       [registrar.asked, checks] = [0, 0];
@@ -207,7 +207,7 @@ describe('Registration certificates', () => {
     expect(registrar.asked).to.equal(1);
   });
 
-  it('are obtained once for all who ask at the same time', async () => {
+  it('are obtained once for concurrent callers', async () => {
     const current = await configured();
     const now = world.clock.now();
     const wanted = configuration({ body: {} });
@@ -215,7 +215,7 @@ describe('Registration certificates', () => {
     expect(registrar.asked).to.equal(1);
   });
 
-  it('are not asked for by callers who are out of date', async () => {
+  it('are not requested for callers with an outdated configuration', async () => {
     const outdated = await configured();
     await world.configure();
     const asking = certificates.entryFor(outdated, configuration({ body: {} }), undefined, world.clock.now());
@@ -225,7 +225,7 @@ describe('Registration certificates', () => {
     expect(await entry()).to.not.equal(undefined);
   });
 
-  it('are not asked for again within 15 seconds when the registrar does not answer', async () => {
+  it('are not requested again within 15 seconds if the registrar does not answer', async () => {
     registrar.fault = new RegistrarError('unavailable', 'Nobody is there.');
     expect((await failure()).code).to.equal('unavailable');
     world.clock.time += 14_999;
@@ -237,7 +237,7 @@ describe('Registration certificates', () => {
     expect(registrar.asked).to.equal(2);
   });
 
-  it('are not asked for again within five minutes when the registrar issues what is of no use', async () => {
+  it('are not requested again within five minutes if the registrar issues an unusable one', async () => {
     registrar.credentials = [];
     expect((await failure()).details.errors?.[0]?.path).to.equal('registrationCert');
     world.clock.time += 5 * MINUTE - 1;
@@ -256,7 +256,7 @@ describe('Registration certificates', () => {
     });
   }
 
-  it('are taken with a status of another mechanism', async () => {
+  it('are accepted with a status of another mechanism', async () => {
     registrar.claims = { status: { elsewhere: {} } };
     await entry();
   });
@@ -283,7 +283,7 @@ describe('Registration certificates', () => {
     await ask('Opening an account', { body: {} });
   });
 
-  it('are tried again at once when somebody saves the configuration', async () => {
+  it('are ordered again as soon as the configuration is saved', async () => {
     registrar.fault = new RegistrarError('unavailable', 'Nobody is there.');
     await failure();
     registrar.fault = undefined;
@@ -292,7 +292,7 @@ describe('Registration certificates', () => {
     expect(registrar.asked).to.equal(2);
   });
 
-  it('stay good when somebody fails to save the configuration again', async () => {
+  it('stay valid if the configuration cannot be saved', async () => {
     const good = await entry({ id: 'x' });
     registrar.fault = new RegistrarError('unavailable', 'Nobody is there.');
     expect((await save({ id: 'x' }).catch((error: unknown) => error)) as Failure).to.include({
@@ -303,14 +303,14 @@ describe('Registration certificates', () => {
     expect(await entry({ id: 'x' }), 'and is judged again').to.deep.equal(good);
   });
 
-  it('are looked for by requests although a save has just failed', async () => {
+  it('are requested again although saving has just failed', async () => {
     registrar.fault = new RegistrarError('refused', 'No.');
     expect(await save({ id: 'x' }).catch((error: unknown) => error)).to.be.instanceOf(Failure);
     registrar.fault = undefined;
     expect(await entry({ id: 'x' })).to.not.equal(undefined);
   });
 
-  it('stay good when a save succeeds while a request fails', async () => {
+  it('stay valid if saving succeeds while a request fails', async () => {
     registrar.fault = new RegistrarError('unavailable', 'Nobody is there.');
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     registrar.held = held;
@@ -347,7 +347,7 @@ describe('Registration certificates', () => {
     expect((await failure()).message).to.include('No registrar is configured');
   });
 
-  it('of one tenant do not grow without end: the oldest goes', async () => {
+  it('of one tenant are limited: the oldest is removed', async () => {
     const first = (await entry({ id: 'first' })) && (await stored())[0]?.id;
     await fill(199);
     expect(await stored()).to.have.length(200);

@@ -14,9 +14,9 @@ import {
   RegistrarConfigurationUpdate,
 } from '../../../domain/registrar/registrar-configuration.ts';
 import {
-  certificateFor,
   completeRegistration,
   RegistrationCertificateRequest,
+  registrationRequestFor,
   requestedCredentials,
 } from '../../../domain/registrar/registration-certificate-request.ts';
 import { canonicalJson } from '../../../domain/shared/json.ts';
@@ -53,14 +53,14 @@ describe('A request for a registration certificate', () => {
     expect(requestedCredentials(QUERY)).to.deep.equal(CREDENTIALS);
   });
 
-  it('says why in the words of its configuration, unless it has words of its own or is there already', () => {
+  it('contains the purpose of its configuration, unless it has one itself or exists already', () => {
     const purpose = [{ lang: 'de', content: 'Warum' }];
-    expect(certificateFor({ body: { intermediary: 'x' } }, purpose)).to.deep.equal({
+    expect(registrationRequestFor({ body: { intermediary: 'x' } }, purpose)).to.deep.equal({
       body: { intermediary: 'x', purpose },
     });
     const own = { body: { purpose: WHY.purpose } };
-    for (const request of [own, { id: 'known' }, { jwt: 'a.b.c' }]) expect(certificateFor(request, purpose)).to.equal(request);
-    for (const none of [null, undefined]) expect(certificateFor({ body: {} }, none)).to.deep.equal({ body: {} });
+    for (const request of [own, { id: 'known' }, { jwt: 'a.b.c' }]) expect(registrationRequestFor(request, purpose)).to.equal(request);
+    for (const none of [null, undefined]) expect(registrationRequestFor({ body: {} }, none)).to.deep.equal({ body: {} });
   });
 
   it('is completed from the defaults and the query', () => {
@@ -81,7 +81,7 @@ describe('A request for a registration certificate', () => {
     });
   }
 
-  it('is not complete without anything to ask for or to provide', () => {
+  it('is incomplete without credentials to request or to provide', () => {
     expect(completeRegistration({}, WHY, {})).to.deep.equal({ missing: 'credentials' });
     const provided_attestations = [{ format: 'dc+sd-jwt', meta: {} }];
     const provided = completeRegistration({ provided_attestations }, WHY, {});
@@ -112,7 +112,7 @@ describe('A request for a registration certificate', () => {
     });
   }
 
-  it('is the same request whatever the order of its members', () => {
+  it('is the same request in any order of its properties', () => {
     const one = { a: [1, { b: 2, c: null }], d: 'x' };
     expect(canonicalJson(one)).to.equal(canonicalJson({ d: 'x', a: [1, { c: null, b: 2 }] }));
     for (const other of [{ ...one, d: 'y' }, { a: [{ b: 2, c: null }, 1], d: 'x' }, { a: one.a }]) {
@@ -133,7 +133,7 @@ describe('The login at a registrar', () => {
   const times = { createdAt: new Date(0), updatedAt: new Date(0) };
   const known: RegistrarConfiguration = { ...body, ...times, id: 'default' };
 
-  it('keeps the secrets that are not given', () => {
+  it('keeps secrets that are omitted', () => {
     expect(mergeRegistrarConfiguration(known, {})).to.deep.equal(body);
     const { password: _password, clientSecret: _secret, ...same } = body;
     expect(mergeRegistrarConfiguration(known, same)).to.deep.equal(body);
@@ -205,14 +205,14 @@ describe('The login of a tenant at its registrar', () => {
     world = await anAdministration();
   });
 
-  it('is not there at first', async () => {
+  it('is absent at first', async () => {
     expect(await endOf(get())).to.equal('not_found');
     expect(await endOf(update({ username: 'other' }))).to.equal('not_found');
     expect(await endOf(remove())).to.equal('not_found');
     expect(world.registrar.asked).to.deep.equal([]);
   });
 
-  it('is tried, stored and replaced whole', async () => {
+  it('is tested, stored and replaced entirely', async () => {
     const { createdAt } = await put({
       registrationCertificateDefaults: { support_uri: 'https://acme.example' },
     });
@@ -224,7 +224,7 @@ describe('The login of a tenant at its registrar', () => {
     expect(await get()).to.deep.equal(replaced);
   });
 
-  it('changes in what is said, after it was tried', async () => {
+  it('changes the given properties, after a test login', async () => {
     await put();
     expect(await update({ password: 'another one' })).to.include({ ...LOGIN, password: 'another one' });
     expect(await update({ clientSecret: null })).to.not.have.property('clientSecret');
@@ -273,7 +273,7 @@ describe('The login of a tenant at its registrar', () => {
     });
   }
 
-  it('is not changed by who tried it while somebody else changed it', async () => {
+  it('is not changed by a test of the credentials if it was changed concurrently', async () => {
     await put();
     const { logIn } = world.registrar;
     world.registrar.logIn = async () => {
@@ -285,7 +285,7 @@ describe('The login of a tenant at its registrar', () => {
     expect(await stored()).to.include({ password: 'theirs' });
   });
 
-  it('goes with the certificates that it brought', async () => {
+  it('is removed with its certificates', async () => {
     await put();
     const now = world.clock.now();
     const certificate = { id: 'x', certificateId: 'y', jwt: 'z', createdAt: now, updatedAt: now };

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import type { NextTerm, Terms } from '../../../application/ports/terms.ts';
 import type { Sighting, Witness } from '../../../application/ports/witness.ts';
-import { assertNotRewound, RewindRefused } from '../../../application/rewinds/assert-not-rewound.ts';
+import { assertNotRewound, RewindRefusedError } from '../../../application/rewinds/assert-not-rewound.ts';
 import { RewindWatch } from '../../../application/rewinds/rewind-watch.ts';
 import { type History, type Position, positionOf, type Term } from '../../../domain/rewinds/term.ts';
 
@@ -94,8 +94,8 @@ class Past implements Terms {
 }
 
 class Memory implements Witness {
-  readonly place = '/data/witness.json';
-  readonly qualifiedPlace = 'pod-1:/data/witness.json';
+  readonly location = '/data/witness.json';
+  readonly qualifiedLocation = 'pod-1:/data/witness.json';
   all: Sighting[] = [];
   async sightings() {
     return this.all;
@@ -131,10 +131,10 @@ describe('a start on a database', () => {
   ) => {
     const witness = new Memory();
     witness.all = [...all];
-    return assertNotRewound({ terms, witness, pause: meanwhile, tell }, ADDRESS, accepted).then(
+    return assertNotRewound({ terms, witness, pause: meanwhile, report: tell }, ADDRESS, accepted).then(
       ({ terms: [newest] }) => newest?.how,
       (error: Error) => {
-        if (error instanceof RewindRefused) return error.message;
+        if (error instanceof RewindRefusedError) return error.message;
         throw error;
       },
     );
@@ -145,7 +145,7 @@ describe('a start on a database', () => {
     return past;
   };
 
-  it('goes on where everything is there', async () => {
+  it('continues if no data is missing', async () => {
     expect(await start(new Past(), [])).to.equal('begun');
     expect(await start(new Past(), [sighting()])).to.equal('begun');
     expect(await start(new Past(), [sighting({ counter: 4 })])).to.equal('begun');
@@ -164,7 +164,7 @@ describe('a start on a database', () => {
     return new RewindWatch({ terms: past, witness: new Memory(), log: log(), forget: nothing }, ADDRESS, history);
   };
 
-  it('names the file and the remedies where processes kept a record of the database and this machine has none', async () => {
+  it('names the file and the remedies if other processes have a record and this machine has none', async () => {
     const past = witnessed();
     expect(await start(past, []))
       .to.include('/data/witness.json has no record')
@@ -174,7 +174,7 @@ describe('a start on a database', () => {
     expect(past.closed, 'the challenge is removed').to.equal(true);
   });
 
-  it('goes on without a record of its own when a process that misses nothing answers', async () => {
+  it('continues without a record of its own when an up-to-date process answers', async () => {
     const past = witnessed();
     const watch = watching(past);
     expect(await start(past, [], undefined, () => watch.tick())).to.equal('begun');
@@ -190,7 +190,7 @@ describe('a start on a database', () => {
     expect(past.closed, 'the challenge is removed').to.equal(true);
   });
 
-  it('is refused when the database went back after a process had answered', async () => {
+  it('is refused if the database was rolled back after a process had answered', async () => {
     const past = witnessed();
     const watch = watching(past);
     const message = await start(past, [], undefined, async () => {
@@ -200,7 +200,7 @@ describe('a start on a database', () => {
     expect(message).to.include('a process noticed');
   });
 
-  it('asks nobody on a database that one process has for itself', async () => {
+  it('needs no answer on a database that is used by one process alone', async () => {
     const past = witnessed();
     past.moves = false;
     const open = sinon.spy(past, 'openChallenge');
@@ -208,7 +208,7 @@ describe('a start on a database', () => {
     expect(open.callCount).to.equal(0);
   });
 
-  it('takes a database over that an earlier release served, and one that an operator has settled', async () => {
+  it('accepts a database of an earlier release, and one that an operator has settled', async () => {
     expect(await start(new Past(), [])).to.equal('begun');
     for (const how of ['fenced', 'accepted'] as const) {
       const past = new Past();
@@ -217,13 +217,13 @@ describe('a start on a database', () => {
     }
   });
 
-  it('is refused without a record when the database moved on since it was witnessed', async () => {
+  it('is refused without a record if the database has changed since it was recorded', async () => {
     const past = new Past();
     past.put({ ...first, number: 200, id: 'next', how: 'promoted' }, { ...first, witnessedAt: NOW });
     expect(await start(past, [])).to.include('has no record');
   });
 
-  it('waits 30 seconds for the answer of a busy process and says what it waits for', async () => {
+  it('waits 30 seconds for the answer of a busy process and logs the reason', async () => {
     const past = witnessed();
     const watch = watching(past);
     let waitedMs = 0;
@@ -255,7 +255,7 @@ describe('a start on a database', () => {
     const past = (change: Partial<Term> = {}) => witnessed({ counter: 9, witnessedCounter: 8, witnessedBy: WITNESSED_BY, ...change });
     const seen = (counter: number) => [sighting({ counter })];
 
-    it('is refused, names where the newest record is, and goes on by the word of an operator', async () => {
+    it('is refused, names the location of the newest record, and continues after an operator accepts it', async () => {
       for (const counter of [0, 5, 7]) {
         const message = await start(past(), seen(counter));
         expect(message, String(counter))
@@ -267,11 +267,11 @@ describe('a start on a database', () => {
       expect(await start(past(), seen(5), '100.9')).to.equal('accepted');
     });
 
-    it('goes on when the record is the newest one, also after a crash before the last change was recorded', async () => {
+    it('continues when the record is the newest one, also after a crash before the last change was recorded', async () => {
       for (const counter of [8, 9]) expect(await start(past(), seen(counter))).to.equal('begun');
     });
 
-    it('goes on when a process that misses nothing answers', async () => {
+    it('continues when an up-to-date process answers', async () => {
       const database = past();
       const watch = watching(database, { ...first, counter: 9 });
       expect(await start(database, seen(5), undefined, () => watch.tick())).to.equal('begun');
@@ -284,7 +284,7 @@ describe('a start on a database', () => {
       expect(database.history.terms[0]?.lostAt).to.equal(NOW);
     });
 
-    it('asks nobody on a database that one process has for itself', async () => {
+    it('needs no answer on a database that is used by one process alone', async () => {
       const database = past();
       database.moves = false;
       const open = sinon.spy(database, 'openChallenge');
@@ -317,12 +317,12 @@ describe('a start on a database', () => {
       }
     });
 
-    it('takes a database over whose earlier release recorded no counter', async () => {
+    it('accepts a database whose earlier release recorded no counter', async () => {
       expect(await start(past({ witnessedCounter: null, witnessedBy: null }), seen(5))).to.equal('begun');
     });
   });
 
-  it('makes other processes stop before an operator’s word is taken, and go on afterwards without what they remember', async () => {
+  it('stops other processes before the decision of an operator takes effect; they continue with empty caches', async () => {
     const past = new Past();
     const forget = sinon.spy();
     const other = new RewindWatch({ terms: past, witness: new Memory(), log: log(), forget }, ADDRESS, past.history);
@@ -338,7 +338,7 @@ describe('a start on a database', () => {
     expect([other.refusal, forget.callCount]).to.deep.equal([undefined, 2]);
   });
 
-  it('does not go on when another process began a term while an operator’s word was taken', async () => {
+  it('does not continue if another process began a term during the decision of an operator', async () => {
     const past = new Past();
     past.open = async () => {
       past.put({ ...first, number: 150, id: 'other', how: 'promoted' }, ...past.history.terms);
@@ -348,7 +348,7 @@ describe('a start on a database', () => {
     expect(await started.catch((error: Error) => error.message)).to.include('Start again');
   });
 
-  it('makes other processes stop when its record proves that something is missing', async () => {
+  it('stops other processes if its record proves missing data', async () => {
     const lostAt = async (change: Partial<Sighting>) => {
       const past = new Past();
       expect(await start(past, [sighting(change)])).to.include('has gone back in time');
@@ -361,7 +361,7 @@ describe('a start on a database', () => {
     expect(await lostAt(ofCopy), 'the record is of a copy of this database').to.equal(null);
   });
 
-  it('makes no other process stop while nothing proves that something is missing', async () => {
+  it('does not stop other processes without proof of missing data', async () => {
     for (const past of [witnessed(), witnessed({ counter: 9, witnessedCounter: 8 }), moved()]) {
       const records = past.history.terms[0]?.counter === 9 ? [sighting()] : [];
       expect(await start(past, records)).to.include('ACCEPT_REWIND');
@@ -410,9 +410,9 @@ describe('a process whose database changes', () => {
     watch = new RewindWatch({ terms: past, witness, log: log(), forget }, ADDRESS, past.history);
   });
 
-  it('keeps a record outside of the database from the start, and marks each position once', async () => {
+  it('writes a record outside of the database from the start, and marks each position once', async () => {
     const mark = sinon.spy(past, 'markWitnessed');
-    await watch.testify();
+    await watch.recordPosition();
     await watch.tick();
     await watch.tick();
     expect(mark.callCount, 'while nothing changes').to.equal(1);
@@ -429,7 +429,7 @@ describe('a process whose database changes', () => {
   });
 
   it('marks in the database how far its record is, after the record is written', async () => {
-    await watch.testify();
+    await watch.recordPosition();
     expect(past.history.terms[0]).to.include({
       witnessedCounter: 5,
       witnessedBy: 'pod-1:/data/witness.json',
@@ -468,14 +468,14 @@ describe('a process whose database changes', () => {
       const former = new Memory();
       former.all = [sighting({ idleChecks: 2 })];
       const message = await assertNotRewound(
-        { terms: past, witness: former, pause: async () => {}, tell: nothing },
+        { terms: past, witness: former, pause: async () => {}, report: nothing },
         ADDRESS,
         undefined,
       ).catch((error: Error) => error.message);
       expect(message).to.include('is out of date: it says 100.5 (check 2)').and.to.include('recorded 100.5 (check 3)');
     });
 
-    it('goes on with a standby that has all changes and lacks the last confirmation', async () => {
+    it('continues with a standby that has all changes and lacks the last confirmation', async () => {
       await watch.tick();
       const replicated = past.history;
       await run(10);
@@ -492,11 +492,11 @@ describe('a process whose database changes', () => {
       const replicated = past.history;
       await run(10);
       past.history = { ...replicated, place: 'cluster/2' };
-      const { terms } = await assertNotRewound({ terms: past, witness, pause: async () => {}, tell: nothing }, ADDRESS, undefined);
+      const { terms } = await assertNotRewound({ terms: past, witness, pause: async () => {}, report: nothing }, ADDRESS, undefined);
       expect(terms[0]?.how).to.equal('promoted');
     });
 
-    it('confirms nothing while something is missing', async () => {
+    it('confirms nothing while data is missing', async () => {
       await run(1);
       const recorded = witness.all;
       past.put({ ...first, counter: 4 });
@@ -509,11 +509,11 @@ describe('a process whose database changes', () => {
     witness.note = async () => {
       throw new Error('no space left');
     };
-    await watch.testify();
+    await watch.recordPosition();
     expect(past.history.terms[0]?.witnessedAt).to.equal(null);
   });
 
-  it('counts what it changes, and nothing while it changes nothing', async () => {
+  it('counts its changes only', async () => {
     await watch.tick();
     expect(past.history.terms[0]?.counter).to.equal(5);
     past.changes++;
@@ -525,7 +525,7 @@ describe('a process whose database changes', () => {
     expect([watch.refusal, forget.callCount]).to.deep.equal([undefined, 0]);
   });
 
-  it('gives nothing away once something is missing, tells the others, and remembers nothing', async () => {
+  it('serves nothing once data is missing, notifies other processes, and clears its caches', async () => {
     past.put({ ...first, counter: 4 });
     past.changes++;
     await watch.tick();
@@ -537,21 +537,21 @@ describe('a process whose database changes', () => {
     expect(witness.all, 'the database says so itself').to.deep.equal([]);
   });
 
-  it('misses nothing in what it read before it had seen more', async () => {
+  it('reports no loss for a history that it read before later changes', async () => {
     const { history } = past;
     past.changes++;
     await watch.tick();
-    await watch.look(past, history);
+    await watch.verify(past, history);
     expect([watch.refusal, past.history.terms[0]?.lostAt]).to.deep.equal([undefined, null]);
   });
 
-  it('gives nothing away when another process misses something', async () => {
+  it('serves nothing if another process reports missing data', async () => {
     past.put({ ...first, lostAt: NOW });
     await watch.tick();
     expect(watch.refusal).to.include('restore:fence');
   });
 
-  it('goes on where a standby took over that has everything, once nobody has objected', async () => {
+  it('continues on a complete standby that took over, if no process objects', async () => {
     past.moveTo('cluster/2');
     await watch.tick();
     expect(past.opened).to.deep.equal([{ after: 100, number: NOW.getTime() / 1000, how: 'promoted' }]);
@@ -578,7 +578,7 @@ describe('a process whose database changes', () => {
     expect(watch.refusal).to.include('restore:fence');
   });
 
-  it('never goes on with a file that another one has taken the name of, and tells the next start', async () => {
+  it('never continues with a file that was replaced, and leaves the record for the next start', async () => {
     past.moves = false;
     past.moveTo('file/2');
     await watch.tick();
@@ -586,7 +586,7 @@ describe('a process whose database changes', () => {
     expect(witness.all).to.deep.equal([sighting({ counter: 6 })]);
   });
 
-  it('goes on where it is led back to the database that has everything', async () => {
+  it('continues once it is connected to the complete database again', async () => {
     const { history } = past;
     past.moveTo('cluster/2');
     past.put({ ...first, counter: 4 });
@@ -597,7 +597,7 @@ describe('a process whose database changes', () => {
     expect(watch.refusal).to.equal(undefined);
   });
 
-  it('goes on once it was fenced, also elsewhere', async () => {
+  it('continues once it was fenced, also elsewhere', async () => {
     past.moveTo('cluster/2');
     past.put({ ...first, counter: 4 });
     await watch.tick();

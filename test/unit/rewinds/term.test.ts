@@ -1,5 +1,13 @@
 import { expect } from 'chai';
-import { fencedAt, later, nextNumber, type Position, type Term, type TermBeginning, verdictOn } from '../../../domain/rewinds/term.ts';
+import {
+  compareWithHistory,
+  fencedAt,
+  newerPosition,
+  nextTermNumber,
+  type Position,
+  type Term,
+  type TermBeginning,
+} from '../../../domain/rewinds/term.ts';
 
 const NOW = new Date('2026-11-24T12:00:00Z');
 const SECONDS = NOW.getTime() / 1000;
@@ -26,7 +34,7 @@ const seen = (number: number, counter: number, termId = `id-${number}`): Positio
 });
 
 describe('the history of a database', () => {
-  const cases: readonly [string, readonly Term[], Position, ReturnType<typeof verdictOn>][] = [
+  const cases: readonly [string, readonly Term[], Position, ReturnType<typeof compareWithHistory>][] = [
     ['has what it is at', [term(5, 8)], seen(5, 8), 'whole'],
     ['has what came before', [term(5, 8)], seen(5, 7), 'whole'],
     ['has not what comes later', [term(5, 8)], seen(5, 9), 'lost'],
@@ -42,31 +50,31 @@ describe('the history of a database', () => {
   ];
   for (const [name, terms, position, verdict] of cases) {
     it(`${name}: ${verdict}`, () => {
-      expect(verdictOn({ terms }, position)).to.equal(verdict);
+      expect(compareWithHistory({ terms }, position)).to.equal(verdict);
     });
   }
 
-  it('has an unchanged position although it does not know how often that was confirmed', () => {
-    expect(verdictOn({ terms: [term(5, 8)] }, { ...seen(5, 8), idleChecks: 7 })).to.equal('whole');
+  it('has an unchanged position even without the number of confirmations', () => {
+    expect(compareWithHistory({ terms: [term(5, 8)] }, { ...seen(5, 8), idleChecks: 7 })).to.equal('whole');
   });
 
-  it('has a next term that is later than all that are known, and than those that are lost', () => {
-    expect(nextNumber({ terms: [term(5, 1)], now: NOW })).to.equal(SECONDS);
-    expect(nextNumber({ terms: [term(SECONDS, 1)], now: NOW })).to.equal(SECONDS + 1);
-    expect(nextNumber({ terms: [term(5, 1)], now: NOW }, SECONDS + 9)).to.equal(SECONDS + 10);
+  it('has a next term after all known and lost ones', () => {
+    expect(nextTermNumber({ terms: [term(5, 1)], now: NOW })).to.equal(SECONDS);
+    expect(nextTermNumber({ terms: [term(SECONDS, 1)], now: NOW })).to.equal(SECONDS + 1);
+    expect(nextTermNumber({ terms: [term(5, 1)], now: NOW }, SECONDS + 9)).to.equal(SECONDS + 10);
   });
 
-  it('tells the later of two positions', () => {
-    expect(later(seen(5, 9), seen(6, 1))).to.deep.equal(seen(6, 1));
-    expect(later(seen(6, 1), seen(5, 9))).to.deep.equal(seen(6, 1));
-    expect(later(seen(6, 1), seen(6, 2))).to.deep.equal(seen(6, 2));
+  it('selects the later of two positions', () => {
+    expect(newerPosition(seen(5, 9), seen(6, 1))).to.deep.equal(seen(6, 1));
+    expect(newerPosition(seen(6, 1), seen(5, 9))).to.deep.equal(seen(6, 1));
+    expect(newerPosition(seen(6, 1), seen(6, 2))).to.deep.equal(seen(6, 2));
     const checked = { ...seen(6, 1), idleChecks: 3 };
-    expect(later(seen(6, 1), checked)).to.equal(checked);
-    expect(later(checked, { ...checked, idleChecks: 2 })).to.equal(checked);
-    expect(later(checked, seen(6, 2))).to.deep.equal(seen(6, 2));
+    expect(newerPosition(seen(6, 1), checked)).to.equal(checked);
+    expect(newerPosition(checked, { ...checked, idleChecks: 2 })).to.equal(checked);
+    expect(newerPosition(checked, seen(6, 2))).to.deep.equal(seen(6, 2));
   });
 
-  it('tells when something was ended last', () => {
+  it('has the time of the last fence', () => {
     expect(fencedAt({ terms: [term(5, 1, 'accepted')] })).to.equal(undefined);
     expect(fencedAt({ terms: [term(9, 1), term(7, 1, 'fenced'), term(5, 1, 'fenced')] })).to.deep.equal(new Date(7_000));
   });

@@ -17,13 +17,13 @@ class SetTiming implements Timing {
 }
 
 describe('inBatches', () => {
-  it('goes on until a batch finds no more', async () => {
+  it('continues until a batch finds no more', async () => {
     let left = 50;
     await inBatches({ milliseconds: 10_000, signal }, async () => --left > 0, new SetTiming());
     expect(left).to.equal(0);
   });
 
-  it('ends when its budget of time is spent', async () => {
+  it('ends when its time budget is used up', async () => {
     const timing = new SetTiming();
     let batches = 0;
     const batch = async () => {

@@ -2,9 +2,9 @@ import { createSecretKey } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { ShowOfferPage } from '../../../application/offer-pages/show-offer-page.ts';
-import { type OfferStanding, offerPageId, parseOfferPageId, standingOf } from '../../../domain/sessions/offer-page.ts';
+import { type OfferStatus, offerPageId, offerStatusOf, parseOfferPageId } from '../../../domain/sessions/offer-page.ts';
 import type { IssuanceRequest, Session, SessionStatus } from '../../../domain/sessions/session.ts';
-import { namesIn } from '../../../domain/sessions/session-search.ts';
+import { parseSearchKeys } from '../../../domain/sessions/session-search.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import { aSession, aWorld } from '../administrators.ts';
 import { ACME } from '../verification/kit.ts';
@@ -17,7 +17,7 @@ const ID = 'Zm9vYmFyYmF6cXV4cXV1eA' as PublicId;
 describe('The name of an offer page', () => {
   const ACME = 'acme' as TenantId;
 
-  it('leads to what it was made for, also under a former key', () => {
+  it('is resolved to its offer, also under a previous key', () => {
     const page = offerPageId(FIRST, ACME, ID);
     expect(parseOfferPageId([FIRST], ACME, page)).to.equal(ID);
     expect(parseOfferPageId([SECOND, FIRST], ACME, page)).to.equal(ID);
@@ -25,7 +25,7 @@ describe('The name of an offer page', () => {
     expect(parseOfferPageId([], ACME, page)).to.equal(undefined);
   });
 
-  it('leads nowhere for another tenant, and where any character is another one', () => {
+  it('is invalid for another tenant, and with any changed character', () => {
     const page = offerPageId(FIRST, ACME, ID);
     expect(parseOfferPageId([FIRST], 'acm' as TenantId, page)).to.equal(undefined);
     // Two names that would read as one without what stands between them.
@@ -43,16 +43,16 @@ describe('The name of an offer page', () => {
     }
   });
 
-  it('is found by who looks for its session', () => {
+  it('is found by a search with its address', () => {
     const url = `https://issuer.example/acme/offer/${offerPageId(FIRST, ACME, ID)}?lang=de`;
-    expect(namesIn(url).publicIds[0]).to.equal(ID);
+    expect(parseSearchKeys(url).publicIds[0]).to.equal(ID);
   });
 });
 
-describe('What the page of an offer says', () => {
+describe('The status on the page of an offer', () => {
   const { clock } = aWorld();
   const request = { kind: 'issuance', offerUrl: 'x' } as unknown as NonNullable<Session['request']>;
-  const CASES: readonly (readonly [string, Partial<Session>, OfferStanding])[] = [
+  const CASES: readonly (readonly [string, Partial<Session>, OfferStatus])[] = [
     ['nobody has fetched', { status: 'active' }, 'open'],
     ['a wallet has fetched', { status: 'fetched' }, 'open'],
     ['was issued', { status: 'completed' }, 'used'],
@@ -66,7 +66,7 @@ describe('What the page of an offer says', () => {
   ];
   for (const [what, changes, standing] of CASES) {
     it(`of one that ${what} is ${standing}`, () => {
-      expect(standingOf(aSession(clock, 1, { request, ...changes }), clock.now())).to.equal(standing);
+      expect(offerStatusOf(aSession(clock, 1, { request, ...changes }), clock.now())).to.equal(standing);
     });
   }
 });
@@ -92,18 +92,18 @@ describe('The page of an offer or a request', () => {
     return world.store.commit(ACME, { session: { ...change, ...outcome } as never }, world.clock.now());
   };
 
-  it('invites to what can still be taken, and changes nothing', async () => {
+  it('invites to an open offer, and changes nothing', async () => {
     const { session } = await anOffer(world);
     const commit = sinon.spy(world.store, 'commit');
     const page = await show(pageOf(session));
     const { offerUrl } = session.request as IssuanceRequest;
-    expect(page).to.deep.include({ standing: 'open', kind: 'issuance' });
-    expect(page.standing === 'open' && page.invitation.link).to.equal(offerUrl);
+    expect(page).to.deep.include({ status: 'open', kind: 'issuance' });
+    expect(page.status === 'open' && page.invitation.link).to.equal(offerUrl);
     expect(commit.callCount).to.equal(0);
     expect((await world.session(session.id)).status).to.equal('active');
   });
 
-  it('is had by its whole address alone, and at its own tenant', async () => {
+  it('is served only at its complete address, and for its tenant', async () => {
     const { session } = await anOffer(world);
     const page = pageOf(session);
     for (const [address, tenantId] of [
@@ -115,21 +115,21 @@ describe('The page of an offer or a request', () => {
       expect(await endOf(show(address, tenantId))).to.equal('not_found');
   });
 
-  it('says how it stands, and nothing else, once it is over', async () => {
+  it('shows only the status once it is over', async () => {
     const ENDS = [
       ['completed', undefined, 'used'],
       ['failed', 'cancelled', 'cancelled'],
       ['failed', 'claims_unavailable', 'over'],
     ] as const;
-    for (const [status, code, standing] of ENDS) {
+    for (const [status, code, expected] of ENDS) {
       const { session } = await anOffer(world);
       await end(session, status, code);
       const page = await show(pageOf(session));
-      expect(Object.keys(page).sort(), standing).to.deep.equal(['look', 'standing']);
-      expect(page.standing).to.equal(standing);
+      expect(Object.keys(page).sort(), expected).to.deep.equal(['look', 'status']);
+      expect(page.status).to.equal(expected);
     }
     const { session } = await anOffer(world, { expiresIn: 60 });
     const late = await world.later(60, () => show(pageOf(session)));
-    expect(late.standing).to.equal('expired');
+    expect(late.status).to.equal('expired');
   });
 });

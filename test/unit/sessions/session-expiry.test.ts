@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import type { EventBus } from '../../../application/ports/event-bus.ts';
-import type { ExpiryPlace, Maintenance, SessionKey } from '../../../application/ports/maintenance.ts';
-import { type Store, StoreUnavailable } from '../../../application/ports/store.ts';
+import type { ExpiryCursor, Maintenance, SessionKey } from '../../../application/ports/maintenance.ts';
+import { type Store, StoreUnavailableError } from '../../../application/ports/store.ts';
 import { ExpireSessions } from '../../../application/sessions/expire-sessions.ts';
 import { FetchedSessions } from '../../../application/sessions/fetched-sessions.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
@@ -19,7 +19,7 @@ describe('The job that expires sessions', () => {
   type Visit = { readonly from: number | undefined; readonly until: number };
   let visits: Visit[];
   let published: unknown[];
-  let pages: { expired?: SessionKey[]; overdue?: SessionKey[]; next?: ExpiryPlace }[];
+  let pages: { expired?: SessionKey[]; overdue?: SessionKey[]; next?: ExpiryCursor }[];
   let job: ExpireSessions;
   let isAway: boolean;
 
@@ -53,7 +53,7 @@ describe('The job that expires sessions', () => {
     expect(visits).to.deep.equal([{ from: undefined, until: START.getTime() }]);
   });
 
-  it('visits what expired since the last run less two minutes, and the rest once more an hour later', async () => {
+  it('visits sessions that expired since the last run minus two minutes, and all others again an hour later', async () => {
     await run(START);
     visits = [];
     await run(startPlus(30_000));
@@ -64,7 +64,7 @@ describe('The job that expires sessions', () => {
     ]);
   });
 
-  it('leaves no gap between runs, so that each expiry is visited twice', async () => {
+  it('overlaps runs, so that each expiry is visited twice', async () => {
     await run(START);
     visits = [];
     for (let at = 1; at <= 4; at++) await run(startPlus(at * 30_000));
@@ -82,15 +82,15 @@ describe('The job that expires sessions', () => {
     expect(visits).to.deep.equal([{ from: undefined, until: startPlus(24 * HOUR_MS).getTime() }]);
   });
 
-  it('visits all sessions when the clock of the database went back', async () => {
+  it('visits all sessions after the clock of the database was set back', async () => {
     await run(START);
     visits = [];
     await run(startPlus(-HOUR_MS));
     expect(visits).to.deep.equal([{ from: undefined, until: startPlus(-HOUR_MS).getTime() }]);
   });
 
-  it('goes on where a run had to stop, and counts that walk as complete only at its end', async () => {
-    const place: ExpiryPlace = [START.getTime() - HOUR_MS, 'acme', 'session'];
+  it('continues at the point where a run was interrupted, and counts as complete only at the end', async () => {
+    const place: ExpiryCursor = [START.getTime() - HOUR_MS, 'acme', 'session'];
     pages = [{ next: place }, {}];
     expect((await job.begin(START, 500)()).mayBeMore).to.equal(true);
     await run(startPlus(30_000));
@@ -117,7 +117,7 @@ describe('The job that expires sessions', () => {
     });
   });
 
-  it('tells streams of each session that it expired, and returns those with a response', async () => {
+  it('notifies streams of each expired session, and returns those with a response', async () => {
     const expired = { tenantId: 'acme' as TenantId, id: 'gone' as SessionId };
     const overdue = { tenantId: 'acme' as TenantId, id: 'answered' as SessionId };
     pages = [{ expired: [expired], overdue: [overdue] }];
@@ -153,7 +153,7 @@ describe('Sessions that wallets fetched', () => {
   };
   const statusOf = async ({ tenantId, id }: Session) => (await stepsOf(world.store, tenantId).session(id))?.session?.status;
 
-  it('are written together, and those who watch them are woken', async () => {
+  it('are written together, and their watchers are notified', async () => {
     const sessions = [await open(1), await open(2), await open(3)];
     const note = sinon.spy(world.store, 'note');
     for (const session of [...sessions, ...sessions]) fetched.note(session);
@@ -174,17 +174,17 @@ describe('Sessions that wallets fetched', () => {
   it('are written at once when many wait', async () => {
     const note = sinon.stub(world.store, 'note').resolves([]);
     for (let number = 0; number < 450; number++) fetched.note(aSession(world.clock, number));
-    await fetched.settled(ACME);
+    await fetched.flushTenant(ACME);
     expect(note.args.map(([, ids]) => ids.length)).to.deep.equal([200, 200, 50]);
   });
 
-  it('are seen by who reads the tenant afterwards, who waits for no other tenant', async () => {
+  it('are written before the tenant is read, which waits for no other tenant', async () => {
     const [own, others] = [await open(1), await open(2, { tenantId: OTHER })];
     fetched.note(own);
     fetched.note(others);
-    await fetched.settled(ACME);
+    await fetched.flushTenant(ACME);
     expect([await statusOf(own), await statusOf(others)]).to.deep.equal(['fetched', 'active']);
-    expect(fetched.settled(ACME)).to.equal(undefined);
+    expect(fetched.flushTenant(ACME)).to.equal(undefined);
     await fetched.flush();
     expect(await statusOf(others)).to.equal('fetched');
   });
@@ -201,14 +201,14 @@ describe('Sessions that wallets fetched', () => {
       return write(...asked);
     });
     fetched.note(session);
-    const [first, second] = [fetched.settled(ACME), fetched.settled(ACME)];
+    const [first, second] = [fetched.flushTenant(ACME), fetched.flushTenant(ACME)];
     release();
     await second;
     expect(await statusOf(session)).to.equal('fetched');
     await first;
   });
 
-  it('are not noted when they move on before that is written', async () => {
+  it('are not marked as fetched if they change before the write', async () => {
     const note = sinon.spy(world.store, 'note');
     const [quick, slow] = [await open(1), await open(2)];
     for (const session of [quick, slow]) fetched.note(session);
@@ -216,11 +216,11 @@ describe('Sessions that wallets fetched', () => {
     await fetched.flush();
     fetched.note(quick);
     world.eventBus.publish({ type: 'session', tenantId: ACME, sessionId: quick.id });
-    expect(fetched.settled(ACME)).to.equal(undefined);
+    expect(fetched.flushTenant(ACME)).to.equal(undefined);
     expect(note.args.map(([, ids]) => ids)).to.deep.equal([[slow.id]]);
   });
 
-  it('are not noted when they moved on before', async () => {
+  it('are not marked as fetched if they changed before', async () => {
     const note = sinon.spy(world.store, 'note');
     fetched.note(await open(1, { status: 'completed' }));
     fetched.note(await open(2, { status: 'fetched' }));
@@ -228,9 +228,9 @@ describe('Sessions that wallets fetched', () => {
     expect(note.callCount).to.equal(0);
   });
 
-  it('are told of in the log when they cannot be written, and nothing else happens', async () => {
+  it('are logged when they cannot be written, without other effects', async () => {
     const told = sinon.spy(world.log, 'error');
-    sinon.stub(world.store, 'note').rejects(new StoreUnavailable('gone'));
+    sinon.stub(world.store, 'note').rejects(new StoreUnavailableError('gone'));
     fetched.note({ ...aSession(world.clock, 1), id: 'lost' as SessionId });
     await fetched.flush();
     expect(told.callCount).to.equal(1);
@@ -238,6 +238,6 @@ describe('Sessions that wallets fetched', () => {
       tenantId: ACME,
       sessions: 1,
     });
-    expect(fetched.settled(ACME)).to.equal(undefined);
+    expect(fetched.flushTenant(ACME)).to.equal(undefined);
   });
 });

@@ -2,13 +2,13 @@ import { expect } from 'chai';
 import type { TenantCaller } from '../../../application/caller.ts';
 import type { CountQuery, OutcomeQuery, SessionCount } from '../../../application/ports/session-rates.ts';
 import type { Store } from '../../../application/ports/store.ts';
-import { CountSessions, MOST_COUNTED, SessionRatesQuery } from '../../../application/sessions/session-rates.ts';
-import { cancelled } from '../../../domain/sessions/cancellation.ts';
-import { nameAnswer } from '../../../domain/sessions/kept-answer.ts';
-import { redelivery } from '../../../domain/sessions/redelivery.ts';
+import { CountSessions, MAX_COUNTED, SessionRatesQuery } from '../../../application/sessions/session-rates.ts';
+import { cancelSession } from '../../../domain/sessions/cancellation.ts';
+import { identifyRequest } from '../../../domain/sessions/idempotent-response.ts';
+import { prepareRedelivery } from '../../../domain/sessions/redelivery.ts';
 import { awaitsResponseCode, type Delivery, type Session, type SessionOutcome, statusAt } from '../../../domain/sessions/session.ts';
-import { advance, isUnfetched, noted, overdue } from '../../../domain/sessions/session-change.ts';
-import { namesIn, publicIdOf, SessionReference } from '../../../domain/sessions/session-search.ts';
+import { advance, endOverdueSession, isUnfetched, updateOutcome } from '../../../domain/sessions/session-change.ts';
+import { parseSearchKeys, publicIdOf, SessionReference } from '../../../domain/sessions/session-search.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { Json } from '../../../domain/shared/json.ts';
 import { listedFailure, walletFailure } from '../../../domain/shared/session-failure.ts';
@@ -33,7 +33,7 @@ const ended = <T>(work: () => T): T | string => {
 describe('The status of a session', () => {
   const waiting = { awaiting: {} };
 
-  it('is what the clock says, unless it had ended before', () => {
+  it('follows the clock, unless it ended before', () => {
     const told = (change: object) => statusAt(session(change), NOW);
     expect(told({})).to.equal('active');
     expect(told({ expiresAt: NOW })).to.equal('expired');
@@ -43,10 +43,10 @@ describe('The status of a session', () => {
     expect([awaitsResponseCode(null), awaitsResponseCode({}), awaitsResponseCode(waiting)]).to.deep.equal([false, false, true]);
   });
 
-  it('is written down as such: without what nobody came for', () => {
-    expect(overdue(session())).to.include({ to: 'expired', version: 3 }).and.not.have.property('outcome');
+  it('is expired without an outcome, and failed with one', () => {
+    expect(endOverdueSession(session())).to.include({ to: 'expired', version: 3 }).and.not.have.property('outcome');
     const outcome = { awaiting: { credentials: [{ id: 'card' }] }, redirectUri: 'https://shop.example/' };
-    const change = overdue(session({ outcome }));
+    const change = endOverdueSession(session({ outcome }));
     expect(change.to).to.equal('failed');
     expect(change.outcome).to.have.all.keys('failure', 'redirectUri');
   });
@@ -60,28 +60,28 @@ describe('The status of a session', () => {
     expect([isUnfetched(session()), isUnfetched(session({ status: 'fetched' }))]).to.deep.equal([true, false]);
   });
 
-  it('moves with what is noted of it where it still can', () => {
-    expect(noted(session(), {}, 'fail').to).to.equal('failed');
-    for (const change of [noted(session({ status: 'completed' }), {}, 'fail'), noted(session(), {})]) {
+  it('is updated if it is still open', () => {
+    expect(updateOutcome(session(), {}, 'fail').to).to.equal('failed');
+    for (const change of [updateOutcome(session({ status: 'completed' }), {}, 'fail'), updateOutcome(session(), {})]) {
       expect(change).to.not.have.property('to');
       expect(change.anytime).to.include('failed');
     }
   });
 
   it('is cancelled before it has ended, and before a wallet answered', () => {
-    expect(ended(() => cancelled(session(), NOW))).to.deep.include({ to: 'failed', unanswered: true });
-    expect(ended(() => cancelled(session({ expiresAt: NOW }), NOW))).to.match(/^conflict: .*expired already/);
-    expect(ended(() => cancelled(session({ claimedAt: NOW }), NOW))).to.match(/^conflict: a wallet has/);
+    expect(ended(() => cancelSession(session(), NOW))).to.deep.include({ to: 'failed', unanswered: true });
+    expect(ended(() => cancelSession(session({ expiresAt: NOW }), NOW))).to.match(/^conflict: .*expired already/);
+    expect(ended(() => cancelSession(session({ claimedAt: NOW }), NOW))).to.match(/^conflict: a wallet has/);
   });
 });
 
 describe('A delivery', () => {
   const made = (delivery: Partial<Delivery>, outcome: object = { credentials: [{ id: 'card' }] }) => {
     const whole = { id: 'd', webhook: 'presentation', at: NOW.toISOString(), result: 'failed', ...delivery };
-    return ended(() => redelivery(session({ outcome: { ...outcome, deliveries: [whole] } }), 'd', at(59)));
+    return ended(() => prepareRedelivery(session({ outcome: { ...outcome, deliveries: [whole] } }), 'd', at(59)));
   };
 
-  it('is made again when it failed, or nobody knows what became of it', () => {
+  it('is repeated if it failed or its result is unknown', () => {
     const again = made({ detail: 'it said no' });
     expect(again).to.deep.equal({
       intent: { id: 'd', webhook: 'presentation', at: at(59).toISOString(), result: 'pending' },
@@ -92,19 +92,19 @@ describe('A delivery', () => {
   });
 
   const refused: readonly [string, () => unknown, RegExp][] = [
-    ['nobody knows', () => ended(() => redelivery(session(), 'd', NOW)), /^not_found/],
+    ['nobody knows', () => ended(() => prepareRedelivery(session(), 'd', NOW)), /^not_found/],
     ['was delivered', () => made({ result: 'delivered' }), /^conflict: it was delivered/],
     ['is under way', () => made({ result: 'pending' }), /^conflict: it is under way/],
     ['asked for claims', () => made({ webhook: 'claims' }), /^conflict: a wallet waited/],
     ['told what is not kept', () => made({}, {}), /^gone/],
   ];
   for (const [what, outcome, expected] of refused) {
-    it(`is not made again where it ${what}`, () => expect(outcome()).to.match(expected));
+    it(`is not repeated where it ${what}`, () => expect(outcome()).to.match(expected));
   }
 });
 
-describe('What a session is found by', () => {
-  const own = (text: string) => namesIn(text).publicIds[0];
+describe('The search key of a session', () => {
+  const own = (text: string) => parseSearchKeys(text).publicIds[0];
 
   it('is its public id in every link that wallets are given, and in its address', () => {
     const address = 'https://vidimus.example/acme/request/abc-1';
@@ -122,10 +122,10 @@ describe('What a session is found by', () => {
   });
 
   it('is the code in the address to which a wallet is sent back, or the code itself', () => {
-    const { codeHash } = namesIn('https://wallet.example/cb?code=c-1&state=s');
-    expect(namesIn('c-1').codeHash).to.equal(codeHash);
-    expect(namesIn('https://wallet.example/cb').codeHash).to.not.equal(codeHash);
-    expect(namesIn('n').publicIds).to.deep.equal(['n', publicIdOf('n')]);
+    const { codeHash } = parseSearchKeys('https://wallet.example/cb?code=c-1&state=s');
+    expect(parseSearchKeys('c-1').codeHash).to.equal(codeHash);
+    expect(parseSearchKeys('https://wallet.example/cb').codeHash).to.not.equal(codeHash);
+    expect(parseSearchKeys('n').publicIds).to.deep.equal(['n', publicIdOf('n')]);
   });
 
   it('is a reference without control characters', () => {
@@ -141,7 +141,7 @@ describe('What a session is found by', () => {
 });
 
 describe('A failure that a wallet reports', () => {
-  it('is one of the list, or stands in the message', () => {
+  it('has a code of the list, or the code is in the message', () => {
     expect(walletFailure('access_denied', 'no')).to.deep.equal({ code: 'access_denied', message: 'no' });
     expect(walletFailure('odd', 'no')).to.deep.equal({ code: 'wallet_error', message: 'odd: no' });
     expect(walletFailure(undefined, 'no')).to.deep.equal({ code: 'wallet_error', message: 'no' });
@@ -156,11 +156,11 @@ describe('A failure that a wallet reports', () => {
   });
 });
 
-describe('A request that comes again', () => {
-  const name = (body: Json, key = 'k') => nameAnswer('client', '/issuer/offer', key, body);
+describe('A repeated request', () => {
+  const name = (body: Json, key = 'k') => identifyRequest('client', '/issuer/offer', key, body);
   const body = { a: 1, b: [{ c: null, d: 'x' }, 2] };
 
-  it('is the same in whatever order its members stand, and no other one', () => {
+  it('is identified by its content in any order of properties', () => {
     expect(name({ b: [{ d: 'x', c: null }, 2], a: 1 })).to.deep.equal(name(body));
     expect(name({ ...body, e: undefined } as unknown as Json)).to.deep.equal(name(body));
     for (const other of [{ ...body, a: 2 }, { ...body, b: [2, { c: null, d: 'x' }] }, [body], 'x', null]) {
@@ -187,7 +187,7 @@ const attempts = (...codes: readonly string[]): SessionOutcome => ({
   attempts: codes.map((code) => ({ at: '2026-01-01T00:00:00Z', code, reason: 'of Zyxwvut-Planted' })),
 });
 
-describe('How the newest sessions went', () => {
+describe('The success rate of the newest sessions', () => {
   let world: AdministrationWorld;
   beforeEach(async () => {
     world = await anAdministration();
@@ -205,7 +205,7 @@ describe('How the newest sessions went', () => {
     await world.store.commit(session.tenantId, { opens: { session } }, world.clock.now());
   };
 
-  it('is told by kind and status for a day, or for seven', async () => {
+  it('is counted by kind and status for a day, or for seven', async () => {
     await has(null);
     await has(failed('cancelled'));
     await has(null, 30);
@@ -244,7 +244,7 @@ describe('How the newest sessions went', () => {
     expect(JSON.stringify([failures, rest]), 'nothing of a person').not.to.include('Zyxwvut');
   });
 
-  it('has the refusals of wallets that came to collect, and deliveries by what came of them', async () => {
+  it('has rejected credential requests, and deliveries by result', async () => {
     const issuer = world.caller(['issuance:offer']);
     const delivery = (result: 'delivered' | 'failed' | 'pending', webhook: 'claims' | 'notification' = 'claims') =>
       ({ id: 'x', at: '2026-01-01T00:00:00Z', webhook, result }) as const;
@@ -284,7 +284,7 @@ describe('How the newest sessions went', () => {
       {
         kind: 'verification',
         status: 'failed',
-        count: MOST_COUNTED,
+        count: MAX_COUNTED,
         oldest: new Date(world.clock.now().getTime() - 1_000),
       },
     ];
@@ -305,20 +305,20 @@ describe('How the newest sessions went', () => {
     return { store, asked };
   }
 
-  it('is that of the newest where there are many, says so, and looks through no others', async () => {
+  it('is computed from the newest sessions if there are many, and is marked as incomplete', async () => {
     const { store, asked } = endless(failed('malformed'));
     const { counted, failed: sample, lookedAt, failures } = await rates({}, undefined, store);
     expect([counted.isComplete, sample.isComplete, lookedAt.isComplete]).to.deep.equal([false, false, false]);
     expect([sample.sessions, lookedAt.sessions]).to.deep.equal([1_000, 2_000]);
     expect(failures).to.deep.equal([{ code: 'malformed', count: 1_000 }]);
-    expect(asked.counts.map(({ limit }) => limit)).to.deep.equal([MOST_COUNTED]);
+    expect(asked.counts.map(({ limit }) => limit)).to.deep.equal([MAX_COUNTED]);
     for (const { since, limit } of asked.outcomes) {
       expect(since, 'the oldest that was counted').to.deep.equal(counted.from);
       expect(limit).to.equal(25);
     }
   });
 
-  it('opens fewer where each holds megabytes', async () => {
+  it('decrypts fewer if each has megabytes', async () => {
     const { store, asked } = endless({ credentials: [{ portrait: 'x'.repeat(2_000_000) }] });
     const { lookedAt } = await rates({}, undefined, store);
     expect(lookedAt).to.include({ sessions: 25, isComplete: false });

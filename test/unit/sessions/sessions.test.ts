@@ -10,7 +10,7 @@ import { RetryDelivery } from '../../../application/sessions/retry-delivery.ts';
 import { DeleteSession, GetSession, ListSessions, SessionListQuery } from '../../../application/sessions/sessions.ts';
 import { ShowSession } from '../../../application/sessions/show-session.ts';
 import { TenantConfiguration } from '../../../application/tenant-cache/tenant-configuration.ts';
-import { redelivery } from '../../../domain/sessions/redelivery.ts';
+import { prepareRedelivery } from '../../../domain/sessions/redelivery.ts';
 import type { Delivery, Session, SessionOutcome } from '../../../domain/sessions/session.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import type { VerificationRequest } from '../../../domain/verification/verification-request.ts';
@@ -36,7 +36,7 @@ describe('Sessions for administrators', () => {
     const head = await stepsOf(world.store, ACME).state();
     return rememberedCaller({
       ...caller,
-      configured: new TenantConfiguration(world, head ?? caller.configured.state),
+      tenant: new TenantConfiguration(world, head ?? caller.tenant.state),
     });
   };
 
@@ -72,7 +72,7 @@ describe('Sessions for administrators', () => {
     expect((await pages(both(), { limit: 12 })).flat()[0]).to.equal(id(11));
   });
 
-  it('are never many at once when they are long: a page ends early, and the link goes on', async () => {
+  it('are limited by size: a page ends early, and the link continues after it', async () => {
     const steps = stepsOf(world.store, ACME);
     const outcome: SessionOutcome = { failure: { code: 'internal_error', message: 'x'.repeat(690_000) } };
     for (let number = 12; number < 38; number++) {
@@ -83,7 +83,7 @@ describe('Sessions for administrators', () => {
     expect(found.flat()).to.deep.equal(Array.from({ length: 38 }, (_, number) => id(number)));
   });
 
-  it('are read in portions, whatever the size of the page', async () => {
+  it('are read in batches, whatever the page size', async () => {
     const steps = stepsOf(world.store, ACME);
     for (let number = 12; number < 100; number++) await steps.commit(sessionOpening(aSession(world.clock, number)));
     const reads = world.store.read(ACME);
@@ -110,15 +110,15 @@ describe('Sessions for administrators', () => {
     expect(await codeOf(new DeleteSession(world).execute(issuer, id(0)))).to.equal('not_found');
   });
 
-  it('are seen as they are stored, whatever this process saw of them', async () => {
+  it('are returned as they are stored, whatever this process has cached', async () => {
     const request = {
       kind: 'verification',
       offerRequest: { requestId: 'age' },
     } as unknown as VerificationRequest;
     const session = aSession(world.clock, 20, { request });
     await stepsOf(world.store, ACME).commit(sessionOpening(session));
-    const { remembered } = world.tenantConfigurations;
-    remembered.keepSession(session);
+    const { sessionCache: remembered } = world.tenantConfigurations;
+    remembered.setSession(session);
     await stepsOf(world.store, ACME).recordOutcome(session, 'complete', { redirectUri: 'x:y' }, NOW);
     const get = async () => (await new GetSession(world).execute(await asking(both()), session.id)).session;
     const stored = { ...session, status: 'completed', version: 2, outcome: { redirectUri: 'x:y' } };
@@ -126,7 +126,7 @@ describe('Sessions for administrators', () => {
     remembered.endSession(ACME, session.id);
     for (const time of ['once', 'again']) expect((await get()).request, time).to.deep.equal(request);
     await stepsOf(world.store, ACME).commit(sessionRemoval(session.id, 'system'));
-    remembered.keepSession(session);
+    remembered.setSession(session);
     expect(await codeOf(get())).to.equal('not_found');
   });
 
@@ -136,7 +136,7 @@ describe('Sessions for administrators', () => {
     expect(await codeOf(new GetSession(world).execute(await asking(restricted), id(2)))).to.equal('not_found');
   });
 
-  it('that the caller must not know of are not told by the links between pages', async () => {
+  it('that the caller may not read are not revealed by the links between pages', async () => {
     const restricted = world.caller(['presentation:request'], { allowedPresentationConfigs: ['age'] });
     for (const sort of ['asc', 'desc'] as const) {
       const query = SessionListQuery.parse({ limit: 1, sort });
@@ -171,18 +171,18 @@ describe('Sessions for administrators', () => {
     expect((await pages(both(), { status: 'active' })).flat()).to.have.length(6);
   });
 
-  it('are listed from a time on, and refuse a cursor that is not ours', async () => {
+  it('are listed from a time on, and reject an invalid cursor', async () => {
     const since = new Date(world.clock.now().getTime() + 10).toISOString();
     expect((await pages(both(), { since })).flat()).to.deep.equal([id(11), id(10)]);
     expect(SessionListQuery.safeParse({ cursor: 'bm90aGluZw' }).success).to.equal(false);
   });
 
-  it('are answered with the rights of now, whatever was remembered of the client', async () => {
+  it('are returned according to the current rights of the client, not the cached ones', async () => {
     const outdated = rememberedCaller(both());
     expect(await codeOf(new GetSession(world).execute(outdated, id(0)))).to.equal(undefined);
     await world.store.forTenant(ACME, ({ clients }) => clients.add(aClient(ACME)), { by: 'system' });
     const again = async () => world.caller(['issuance:offer']);
-    expect(await codeOf(new GetSession(world).execute({ ...outdated, again }, id(0)))).to.equal('not_found');
+    expect(await codeOf(new GetSession(world).execute({ ...outdated, reauthorize: again }, id(0)))).to.equal('not_found');
   });
 
   it('show neither keys of webhooks nor their own', () => {
@@ -240,7 +240,7 @@ describe('Sessions for administrators', () => {
   });
 });
 
-describe('A session that is shown with the values of persons', () => {
+describe('A session with presented values', () => {
   let world: World;
   beforeEach(async () => {
     world = aWorld();
@@ -250,12 +250,12 @@ describe('A session that is shown with the values of persons', () => {
 
   const show = async (by: TenantCaller, id = 'session-1') => {
     const state = await stepsOf(world.store, ACME).state();
-    const caller = { ...by, configured: new TenantConfiguration(world, state ?? by.configured.state) };
+    const caller = { ...by, tenant: new TenantConfiguration(world, state ?? by.tenant.state) };
     return new ShowSession(world).execute(await rememberedCaller(caller), id as SessionId);
   };
   const records = () => world.store.forTenant(ACME, ({ audit }) => audit.list({ action: 'shown', limit: 100 }));
 
-  it('leaves a record of each time, with who it was', async () => {
+  it('is recorded each time, with the caller', async () => {
     const caller = world.caller(['presentation:request']);
     expect((await show(caller)).session.id).to.equal('session-1');
     await show(caller);
@@ -264,7 +264,7 @@ describe('A session that is shown with the values of persons', () => {
     );
   });
 
-  it('is shown to nobody who may not know of it, and leaves no record of that', async () => {
+  it('is hidden from a caller without the right, and leaves no record of that', async () => {
     const REFUSED: readonly TenantCaller[] = [
       world.caller(['issuance:offer']),
       world.caller(['registrar:manage']),
@@ -276,7 +276,7 @@ describe('A session that is shown with the values of persons', () => {
   });
 });
 
-describe('A session that its caller steers', () => {
+describe('A session that is controlled by its caller', () => {
   let world: World;
 
   beforeEach(async () => {
@@ -294,7 +294,7 @@ describe('A session that its caller steers', () => {
     const state = await stepsOf(world.store, ACME).state();
     return rememberedCaller({
       ...by,
-      configured: new TenantConfiguration(world, state ?? by.configured.state),
+      tenant: new TenantConfiguration(world, state ?? by.tenant.state),
     });
   };
   const cancel = async ({ id }: Session, by = caller()) => new CancelSession(world).execute(await asking(by), id);
@@ -306,7 +306,7 @@ describe('A session that its caller steers', () => {
     expect(await codeOf(cancel(session))).to.equal('conflict');
   });
 
-  it('is not cancelled after its time, once it is answered, or by who must not know it', async () => {
+  it('is not cancelled after its expiry, once it is answered, or without the right', async () => {
     const answered = await open({ claimedAt: world.clock.now() });
     expect(await codeOf(cancel(answered))).to.equal('conflict');
     world.clock.forward(10_000_000);
@@ -337,7 +337,7 @@ describe('A session that its caller steers', () => {
   for (const [name, [delivery, more, refused]] of Object.entries(CASES)) {
     it(`has a delivery that ${name}`, async () => {
       const session = withDelivery(delivery, more);
-      const work = async () => redelivery(session, 'd', world.clock.now());
+      const work = async () => prepareRedelivery(session, 'd', world.clock.now());
       expect(await codeOf(work())).to.equal(refused);
       if (refused !== undefined) return;
       const { intent, content } = await work();
@@ -347,13 +347,13 @@ describe('A session that its caller steers', () => {
     });
   }
 
-  it('has no delivery made again while one is under way', async () => {
+  it('does not repeat a delivery while one is in progress', async () => {
     const session = withDelivery({ result: 'pending', at: world.clock.now().toISOString() });
-    const work = async () => redelivery(session, 'd', world.clock.now());
+    const work = async () => prepareRedelivery(session, 'd', world.clock.now());
     expect(await codeOf(work())).to.equal('conflict');
   });
 
-  it('has no delivery made again whose webhook is gone', async () => {
+  it('does not repeat a delivery without its webhook', async () => {
     class NoWebhooks extends Webhooks {
       override refuses(): boolean {
         return true;

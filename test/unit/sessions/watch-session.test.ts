@@ -53,7 +53,7 @@ describe('A stream of session statuses', () => {
     if (head === undefined) throw new Error('no tenant');
     const configured = new TenantConfiguration(world, head);
     return {
-      ...world.caller(['presentation:request'], { clientId: 'listener', configured }),
+      ...world.caller(['presentation:request'], { clientId: 'listener', tenant: configured }),
       access: {
         subject: ACME,
         clientId: 'listener',
@@ -130,7 +130,7 @@ describe('A stream of session statuses', () => {
       by: 'system',
     });
 
-  it('goes on where the tenant was given more time at the last moment', async () => {
+  it('continues if the end of the tenant is postponed at the last moment', async () => {
     await endTenant(new Date(since + 20_000));
     const { ended } = await listen();
     await pass(15_000);
@@ -155,7 +155,7 @@ describe('A stream of session statuses', () => {
     expect(world.clock.now().getTime()).to.equal(endsAt.getTime());
   });
 
-  it('tells the present at once, each change when it is woken, and ends with the session', async () => {
+  it('sends the current status at once, each change when it is notified, and ends with the session', async () => {
     const { ended } = await listen();
     expect(heard).to.deep.equal(['1 active']);
     await fetched();
@@ -171,7 +171,7 @@ describe('A stream of session statuses', () => {
     expect(watcher.count).to.equal(0);
   });
 
-  it('finds within two seconds what no message told it, and leaves out nothing', async () => {
+  it('finds changes without a message within two seconds, and omits none', async () => {
     const { ended } = await listen();
     await fetched();
     await completed();
@@ -180,7 +180,7 @@ describe('A stream of session statuses', () => {
     expect(heard).to.deep.equal(['1 active', '2 fetched', '3 completed', 'end']);
   });
 
-  it('keeps the connection alive and ends when the time of the session is over', async () => {
+  it('keeps the connection alive and ends when the session expires', async () => {
     const { ended } = await listen();
     await pass(15_000);
     expect(heard).to.deep.equal(['1 active', 'heartbeat']);
@@ -190,7 +190,7 @@ describe('A stream of session statuses', () => {
     expect(heard.at(-1)).to.equal('end');
   });
 
-  it('tells a listener that returns what it missed', async () => {
+  it('sends the missed changes to a returning listener', async () => {
     await fetched();
     await completed();
     const { ended } = await listen(1);
@@ -198,7 +198,7 @@ describe('A stream of session statuses', () => {
     expect(heard).to.deep.equal(['2 fetched', '3 completed', 'end']);
   });
 
-  it('tells a listener that returns, or makes a number up, at least the present', async () => {
+  it('sends at least the current status to a listener that returns with any number', async () => {
     const first = await listen(1);
     const second = await listen(99);
     expect(heard).to.deep.equal(['1 active', '1 active']);
@@ -272,7 +272,7 @@ describe('A stream of session statuses', () => {
       world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), status: 'suspended' }), { by: 'system' }),
   };
   for (const [what, lose] of Object.entries(losses)) {
-    it(`says nothing more to a listener that lost ${what}`, async () => {
+    it(`sends nothing more to a listener that lost ${what}`, async () => {
       const { ended } = await listen();
       await lose();
       await fetched();
@@ -303,7 +303,7 @@ describe('A stream of session statuses', () => {
     expect([watcher.count, timers.countTimers()]).to.deep.equal([0, 0]);
   });
 
-  it('tells no change to a listener whose access token has expired', async () => {
+  it('sends no change to a listener whose access token has expired', async () => {
     lifetime = 1_000;
     const { ended } = await listen();
     await fetched();
@@ -313,7 +313,7 @@ describe('A stream of session statuses', () => {
     expect(heard).to.deep.equal(['1 active', 'end']);
   });
 
-  it('goes on for a listener whose client changed and still may', async () => {
+  it('continues for a client that was changed and still has the right', async () => {
     const { ended } = await listen();
     await changeClient((client) => ({ ...client, allowedPresentationConfigs: ['age'] }));
     await pass(15_000);

@@ -1,38 +1,38 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { z } from 'zod';
-import { readOnlyNames } from '../../../adapters/http/input/read-only-members.ts';
+import { readOnlyNames } from '../../../adapters/http/input/read-only-properties.ts';
 import type { Route } from '../../../adapters/http/route.ts';
 import { ConfigurationId } from '../../../domain/shared/bounds.ts';
 import { Failure, type FieldError } from '../../../domain/shared/failure.ts';
+import { isStrictInput, looseInput, strictInput } from '../../../domain/shared/input-object.ts';
 import { isOlderName, olderNameOf, withCurrentNames, withKeyReferences } from '../../../domain/shared/older-names.ts';
-import { safeParseWritten } from '../../../domain/shared/parse-written.ts';
+import { safeParseInput } from '../../../domain/shared/parse-input.ts';
 import { HIDDEN, hideSecrets, keepSecrets } from '../../../domain/shared/secrets.ts';
 import { updateOf } from '../../../domain/shared/update-of.ts';
-import { isWritten, written, writtenFreely } from '../../../domain/shared/written.ts';
 
 const faultsOf = (schema: z.ZodType, value: unknown): readonly FieldError[] => {
-  const read = safeParseWritten(schema, value);
+  const read = safeParseInput(schema, value);
   return 'errors' in read ? read.errors : [];
 };
 
-describe('Members that nobody knows', () => {
+describe('Unknown properties', () => {
   const schema = z
     .object({
       tx_code: z.string().optional(),
-      list: z.array(written({ name: z.string() })).default([]),
+      list: z.array(strictInput({ name: z.string() })).default([]),
       table: z
-        .record(z.string(), written({ id: z.string() }))
+        .record(z.string(), strictInput({ id: z.string() }))
         .nullable()
         .optional(),
-      open: writtenFreely({ a: z.string() }).optional(),
+      open: looseInput({ a: z.string() }).optional(),
       free: z.record(z.string(), z.json()).optional(),
-      either: z.union([z.string(), written({ one: z.string() }), written({ two: z.string() })]).optional(),
+      either: z.union([z.string(), strictInput({ one: z.string() }), strictInput({ two: z.string() })]).optional(),
     })
     .superRefine(() => {});
   const paths = (value: unknown) => faultsOf(schema, value).map(({ path }) => path);
 
-  it('are found beside a member that is missing, also where other members are allowed', () => {
+  it('are reported together with missing properties, also in open objects', () => {
     expect(paths({ list: [{ nam: 'a' }], open: { A: 'x', b: 1 } })).to.have.members(['list.0.name', 'list.0.nam', 'open.a', 'open.A']);
   });
 
@@ -44,7 +44,7 @@ describe('Members that nobody knows', () => {
     ]);
   });
 
-  it('are none where any member is welcome', () => {
+  it('are accepted if the schema allows any property', () => {
     expect(paths({ open: { a: 'x', b: 'y' }, free: { any: { thing: [1] } }, table: null })).to.deep.equal([]);
     expect(paths({ open: { a: 'x', A: 'y' } }), 'unless it looks like a known one').to.deep.equal(['open.A']);
   });
@@ -57,25 +57,25 @@ describe('Members that nobody knows', () => {
     expect(paths({ list: [{ name: 'a', createdAt: 'x' }] }), 'only at the top').to.deep.equal(['list.0.createdAt']);
   });
 
-  it('come with the name that was meant, where one is near', () => {
+  it('are reported with the closest name', () => {
     const [near, far] = faultsOf(schema, { TXCode: 'x', colour: 'y' });
     expect(near?.message).to.equal('there is no such member; did you mean tx_code?');
     expect(far?.message).to.equal('there is no such member');
   });
 
   it('are refused by name in what people write alone', () => {
-    expect(isWritten(written({ a: z.string() }))).to.equal(true);
-    expect(isWritten(z.strictObject({ a: z.string() }))).to.equal(false);
+    expect(isStrictInput(strictInput({ a: z.string() }))).to.equal(true);
+    expect(isStrictInput(z.strictObject({ a: z.string() }))).to.equal(false);
   });
 
-  it('are bounded, and know no prototype', () => {
+  it('are limited, and have no prototype', () => {
     const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`m${index}`, 1]));
     expect(faultsOf(schema, many)).to.have.length(50);
     expect(paths(JSON.parse('{"__proto__": 1, "constructor": 2}'))).to.deep.equal(['__proto__', 'constructor']);
   });
 });
 
-describe('What a change may have', () => {
+describe('The body of a change', () => {
   const Body = z.object({
     id: z.string().describe('its name'),
     plain: z.string().optional(),
@@ -93,7 +93,7 @@ describe('What a change may have', () => {
   ];
   for (const [name, change, isFit] of changes) {
     it(`${isFit ? 'is' : 'is not'} ${name}`, () => {
-      const read = safeParseWritten(updateOf(Body), change);
+      const read = safeParseInput(updateOf(Body), change);
       expect('data' in read ? read.data : undefined).to.deep.equal(isFit ? change : undefined);
     });
   }
@@ -102,9 +102,9 @@ describe('What a change may have', () => {
 describe('A text in place of an object', () => {
   afterEach(() => sinon.restore());
 
-  it('is rejected without a look at each of its characters', () => {
+  it('is rejected without reading each of its characters', () => {
     const keys = sinon.spy(Object, 'keys');
-    const read = writtenFreely({ type: z.string() }).safeParse('x'.repeat(1_000));
+    const read = looseInput({ type: z.string() }).safeParse('x'.repeat(1_000));
     const enumerated = keys.args.flat().filter((value) => typeof value === 'string' || value instanceof String);
     expect(read.success).to.equal(false);
     expect(enumerated).to.deep.equal([]);
@@ -132,7 +132,7 @@ describe('A document in the vocabulary of certificates', () => {
     expect(read({ certId: 'a', keyChainId: 'b' }).errors).to.deep.equal([{ path: 'certId', message: FAULT }]);
   });
 
-  it('keeps a name that would become one that it cannot have', () => {
+  it('keeps a name whose current form is not allowed', () => {
     expect(written({ certId: 'a', issuerCertId: 'b' })).to.deep.equal({ keyChainId: 'a', issuerCertId: 'b' });
     expect(written({ certId: 'a' }, ['note'])).to.deep.equal({ certId: 'a' });
   });
@@ -181,7 +181,7 @@ const HOOK = {
     'auth.key': {
       variable: 'KEY',
       sentTo: ['url', 'auth.header'],
-      again: 'the address is another: give the key again',
+      hint: 'the address is another: give the key again',
     },
     pin: { variable: 'PIN' },
   },
@@ -194,7 +194,7 @@ const STORED = {
 };
 
 describe('The secrets of a document', () => {
-  it('are not shown, and all else is', () => {
+  it('are hidden, and nothing else', () => {
     expect(hideSecrets(HOOK, STORED)).to.deep.equal({
       ...STORED,
       auth: { header: 'x-key', key: HIDDEN },
@@ -203,12 +203,12 @@ describe('The secrets of a document', () => {
   });
 
   for (const none of [{}, { pin: null }, { pin: '' }, { auth: {} }, { auth: null }, { auth: { key: '' } }]) {
-    it(`are not made up where there is none: ${JSON.stringify(none)}`, () => {
+    it(`are not added to an empty document: ${JSON.stringify(none)}`, () => {
       expect(hideSecrets(HOOK, none)).to.deep.equal(none);
     });
   }
 
-  it('stay when the document is written back as it was shown', () => {
+  it('are kept when the document is written back as it was returned', () => {
     expect(keepSecrets(HOOK, hideSecrets(HOOK, STORED), STORED)).to.deep.equal(STORED);
     expect(keepSecrets(HOOK, { ...hideSecrets(HOOK, STORED), note: 'other' }, STORED)).to.deep.equal({
       ...STORED,
@@ -216,7 +216,7 @@ describe('The secrets of a document', () => {
     });
   });
 
-  it('are those that are given, wherever they are sent', () => {
+  it('are replaced by given ones, at any destination', () => {
     const next = { ...STORED, url: 'https://b.example', auth: { header: 'x', key: 'another' }, pin: '' };
     expect(keepSecrets(HOOK, next, STORED)).to.deep.equal(next);
     expect(keepSecrets(HOOK, next, undefined)).to.deep.equal(next);
@@ -236,7 +236,7 @@ describe('The secrets of a document', () => {
     ['when there was none', { pin: HIDDEN }, { url: 'x' }, 'pin', 'give the secret itself'],
     ['when nothing was there', { pin: HIDDEN }, undefined, 'pin', 'give the secret itself'],
   ] as const) {
-    it(`have to be given again ${what}`, () => {
+    it(`must be given again ${what}`, () => {
       expect(() => keepSecrets(HOOK, next, before))
         .to.throw(Failure, said)
         .with.nested.property('details.errors[0].path', path);

@@ -1,29 +1,29 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { closestName, unknownMember } from '../../../domain/shared/closest-name.ts';
+import { closestName, unknownPropertyMessage } from '../../../domain/shared/closest-name.ts';
 import { defined } from '../../../domain/shared/defined.ts';
 import { collectFieldErrors, Failure, invalidFields, invalidInput } from '../../../domain/shared/failure.ts';
 import {
-  assertNothingContradicts,
-  assertWithin,
-  contradictions,
+  assertConformsToProfile,
+  assertNoProfileViolations,
   type Finding,
   PROFILES,
   type Profile,
+  profileViolations,
   warningsOf,
 } from '../../../domain/shared/finding.ts';
-import { parseWritten, safeParseWritten } from '../../../domain/shared/parse-written.ts';
-import { written } from '../../../domain/shared/written.ts';
+import { strictInput } from '../../../domain/shared/input-object.ts';
+import { parseInput, safeParseInput } from '../../../domain/shared/parse-input.ts';
 
 /** What its author is told of a member `x`. */
 const told = (schema: z.ZodType, value: unknown) => {
-  const read = safeParseWritten(z.object({ x: schema }), { x: value });
+  const read = safeParseInput(z.object({ x: schema }), { x: value });
   return 'errors' in read ? read.errors.map(({ path, message }) => `${path}: ${message}`) : ['taken'];
 };
 
-const Named = written({ name: z.string(), size: z.number().optional() });
-const Counted = written({ count: z.number() });
-const Nested = written({ inner: written({ id: z.string() }) });
+const Named = strictInput({ name: z.string(), size: z.number().optional() });
+const Counted = strictInput({ count: z.number() });
+const Nested = strictInput({ inner: strictInput({ id: z.string() }) });
 
 describe('The faults of a document', () => {
   // A wallet's library that other tests use has words of its own, for all of the process.
@@ -63,7 +63,7 @@ describe('The faults of a document', () => {
     ['a list where there is to be an object', z.record(z.string(), z.string()), [], ['x: expected object, not array']],
     ['the alternative that was meant, below', z.union([z.string(), Nested]), { inner: {} }, ['x.inner.id: is missing']],
     ['two objects of which none was meant', z.union([Named, Counted]), {}, ['x: expected object with name or object with count']],
-    ['an object that needs nothing', z.union([z.string(), written({ a: z.string().optional() })]), 1, ['x: expected string or object']],
+    ['an object that needs nothing', z.union([z.string(), strictInput({ a: z.string().optional() })]), 1, ['x: expected string or object']],
     [
       'the alternative that was meant, with a member that it does not know',
       z.union([z.string(), Named]),
@@ -73,25 +73,25 @@ describe('The faults of a document', () => {
     ['an alternative of which nothing is there', z.union([z.string(), Named]), {}, ['x: expected string or object with name']],
     [
       'a member that neither of two open alternatives knows',
-      z.union([written({ a: z.string().optional() }), written({ b: z.string().optional() })]),
+      z.union([strictInput({ a: z.string().optional() }), strictInput({ b: z.string().optional() })]),
       { c: 1 },
       ['x: expected object', 'x.c: there is no such member'],
     ],
     [
       'nothing of a member that one alternative knows and another does not',
-      z.union([written({ inner: written({ id: z.string() }), other: z.string() }), Counted]),
+      z.union([strictInput({ inner: strictInput({ id: z.string() }), other: z.string() }), Counted]),
       { inner: { id: 'a' } },
       ['x: expected object with other or object with count'],
     ],
     [
       'nothing of members below that one of several alternatives does not know',
-      z.union([written({ inner: written({ id: z.string() }), other: z.string() }), Counted]),
+      z.union([strictInput({ inner: strictInput({ id: z.string() }), other: z.string() }), Counted]),
       { inner: { id: 'a', idd: 'b' }, colour: 'red' },
       ['x: expected object with inner, other or object with count', 'x.colour: there is no such member'],
     ],
     [
       'two alternatives that may both have been meant',
-      z.union([Named, written({ name: z.boolean() })]),
+      z.union([Named, strictInput({ name: z.boolean() })]),
       { name: 1 },
       ['x: expected object with name'],
     ],
@@ -118,21 +118,21 @@ describe('The faults of a document', () => {
     it(`name ${what}`, () => expect(told(schema, value)).to.deep.equal(faults));
   }
 
-  it('name a number that is none as such where a number was asked for alone', () => {
+  it('describe NaN only for schemas that are numbers', () => {
     expect(told(z.enum(['a', 'b']), Number.NaN)[0]).to.match(/^x: .*one of/);
   });
 
-  it('name two names of one thing before all else', () => {
-    const read = safeParseWritten(z.object({ keyChainId: z.string() }), { certId: 'a', keyChainId: 'b' });
+  it('report two names of one property first', () => {
+    const read = safeParseInput(z.object({ keyChainId: z.string() }), { certId: 'a', keyChainId: 'b' });
     expect('errors' in read && read.errors.map(({ path }) => path)).to.deep.equal(['certId']);
   });
 
-  it('name what is unknown where a schema says it in its own words', () => {
+  it('name unknown properties if the schema has its own message', () => {
     const strict = z.strictObject({ a: z.string() }, { error: () => 'nothing but a' });
     expect(told(strict, { a: 'x', b: 1, c: 2 })).to.deep.equal(['x: nothing but a']);
   });
 
-  it('name the values of what tells alternatives apart', () => {
+  it('name the values of a discriminator', () => {
     const kinds = z.discriminatedUnion('kind', [z.object({ kind: z.literal('a') }), z.object({ kind: z.literal('b'), size: z.number() })]);
     expect(told(kinds, { kind: 'b' })).to.deep.equal(['x.size: is missing']);
     expect(told(kinds, { kind: 'c' })).to.have.length(1);
@@ -140,20 +140,20 @@ describe('The faults of a document', () => {
   });
 
   it('are fifty at most', () => {
-    const read = safeParseWritten(z.array(z.string()), Array(80).fill(1));
+    const read = safeParseInput(z.array(z.string()), Array(80).fill(1));
     expect('errors' in read && read.errors).to.have.length(50);
     const many = z.object({ x: z.array(Named) });
     const value = { x: Array(30).fill({ name: 'a', b: 1, c: 2 }) };
-    const written = safeParseWritten(many, value);
+    const written = safeParseInput(many, value);
     expect('errors' in written && written.errors).to.have.length(50);
   });
 
   it('end what was to be done', () => {
-    expect(parseWritten(Named, { name: 'a' })).to.deep.equal({ name: 'a' });
-    expect(() => parseWritten(Named, {}))
+    expect(parseInput(Named, { name: 'a' })).to.deep.equal({ name: 'a' });
+    expect(() => parseInput(Named, {}))
       .to.throw(Failure, 'name: is missing')
       .with.property('code', 'invalid_input');
-    expect(parseWritten(z.array(z.string()), ['a']), 'of what is no object').to.deep.equal(['a']);
+    expect(parseInput(z.array(z.string()), ['a']), 'of what is no object').to.deep.equal(['a']);
   });
 });
 
@@ -167,17 +167,17 @@ const WARNING = {
 const REFUSED: Finding = { ...WARNING, refusedBy: ['haip'] };
 const FAULT = { path: 'x', message: 'profile haip (HAIP 1.0 section 5): they refuse it; leave it out' };
 
-describe('What was found of a configuration', () => {
-  it('is refused by the profile that says so, and by no other rule', () => {
-    expect(contradictions([REFUSED, WARNING], 'haip')).to.deep.equal([FAULT]);
-    expect(contradictions([REFUSED, WARNING], null)).to.deep.equal([]);
-    expect(() => assertWithin('haip', [REFUSED])).to.throw(Failure, `x: ${FAULT.message}`);
+describe('A warning about a configuration', () => {
+  it('is rejected only by the profile that it names', () => {
+    expect(profileViolations([REFUSED, WARNING], 'haip')).to.deep.equal([FAULT]);
+    expect(profileViolations([REFUSED, WARNING], null)).to.deep.equal([]);
+    expect(() => assertConformsToProfile('haip', [REFUSED])).to.throw(Failure, `x: ${FAULT.message}`);
     for (const [profile, findings] of [
       [null, [REFUSED]],
       ['haip', [WARNING]],
       ['haip', []],
     ] as const) {
-      expect(() => assertWithin(profile, findings)).to.not.throw();
+      expect(() => assertConformsToProfile(profile, findings)).to.not.throw();
     }
   });
 
@@ -200,14 +200,14 @@ describe('What was found of a configuration', () => {
     const ruleOf = (profile: Profile | null) => warningsOf([shared], profile).map((each) => each.rule);
     expect(ruleOf(null)).to.deep.equal([rule]);
     expect(ruleOf('haip')).to.deep.equal([`HAIP 1.0 section 5, ${rule}`]);
-    const [fault] = contradictions([shared], 'haip');
+    const [fault] = profileViolations([shared], 'haip');
     expect(fault?.message).to.match(/^profile haip \(HAIP 1\.0 section 5, OpenID4VP 1\.0 section 14\.3\): /);
   });
 
-  it('keeps a tenant from taking a profile on, fifty faults at a time', () => {
-    expect(() => assertNothingContradicts('haip', [])).to.not.throw();
+  it('prevents a tenant from adopting a profile, with fifty faults at a time', () => {
+    expect(() => assertNoProfileViolations('haip', [])).to.not.throw();
     try {
-      assertNothingContradicts('haip', Array(60).fill(FAULT));
+      assertNoProfileViolations('haip', Array(60).fill(FAULT));
       expect.fail('taken');
     } catch (error) {
       expect(error).to.be.instanceOf(Failure);
@@ -218,7 +218,7 @@ describe('What was found of a configuration', () => {
 });
 
 describe('A failure', () => {
-  it('says what its caller may know, and its code where that is nothing', () => {
+  it('has the message for its caller, or its code without one', () => {
     expect(new Failure('conflict', 'taken already')).to.deep.include({
       message: 'taken already',
       details: { message: 'taken already' },
@@ -233,8 +233,8 @@ describe('A failure', () => {
   });
 });
 
-describe('The faults of fields', () => {
-  it('are said in the message, of a field or of the whole', () => {
+describe('The errors of fields', () => {
+  it('are part of the message, with and without a path', () => {
     const missing = { path: 'a.b', message: 'is missing' };
     expect(invalidFields([missing]).message).to.equal('a.b: is missing');
     expect(invalidFields([missing, { path: 'c', message: 'is unknown' }]).message).to.equal('a.b: is missing. Also c: is unknown');
@@ -242,7 +242,7 @@ describe('The faults of fields', () => {
     expect(invalidFields([]).message).to.equal('invalid');
   });
 
-  it('are gathered below what was looked at', () => {
+  it('are collected below the validated value', () => {
     const refuse = (error: Error) => () => {
       throw error;
     };
@@ -253,7 +253,7 @@ describe('The faults of fields', () => {
   });
 });
 
-describe('The name that was meant', () => {
+describe('The closest name', () => {
   for (const [name, known, meant] of [
     ['txCode', ['name', 'tx_code'], 'tx_code'],
     ['claim', ['claims'], 'claims'],
@@ -284,9 +284,9 @@ describe('The name that was meant', () => {
     it(`of ${name} is not ${known}`, () => expect(closestName(name, [known])).to.equal(undefined));
   }
 
-  it('is asked about where there is one', () => {
-    expect(unknownMember('nam', ['name'])).to.equal('there is no such member; did you mean name?');
-    expect(unknownMember('colour', ['name'])).to.equal('there is no such member');
-    expect(unknownMember('colour', [])).to.equal('there is no such member');
+  it('is suggested if there is one', () => {
+    expect(unknownPropertyMessage('nam', ['name'])).to.equal('there is no such member; did you mean name?');
+    expect(unknownPropertyMessage('colour', ['name'])).to.equal('there is no such member');
+    expect(unknownPropertyMessage('colour', [])).to.equal('there is no such member');
   });
 });

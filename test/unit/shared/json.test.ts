@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import {
   canonicalJson,
   decodeJson,
-  isTexts,
+  estimateJsonLength,
+  isStringArray,
   type Json,
-  lengthOf,
-  mapTexts,
+  mapStrings,
   parseJson,
   parseJsonObject,
   valueAt,
@@ -35,8 +35,8 @@ function hostileTexts(): fc.Arbitrary<string> {
   })).text;
 }
 
-describe('JSON of outsiders', () => {
-  it('is taken or refused alike, with an escape in it and without any', () => {
+describe('Untrusted JSON', () => {
+  it('is accepted or rejected consistently, with and without an escape', () => {
     const seen = { taken: 0, refused: 0 };
     fc.assert(
       fc.property(hostileTexts(), fc.integer({ min: 1, max: 5 }), (text, depth) => {
@@ -94,7 +94,7 @@ describe('JSON of outsiders', () => {
     ['{"a":"\\",\\"b\\":","b":1}', { a: '","b":', b: 1 }],
     ['{"a":"\\u0062","b":["\\u0061","b","b"]}', { a: 'b', b: ['a', 'b', 'b'] }],
   ] as const) {
-    it(`is taken: ${text}`, () => expect(parseJson(text)).to.deep.equal(value));
+    it(`is accepted: ${text}`, () => expect(parseJson(text)).to.deep.equal(value));
   }
 
   for (const [what, text, isTaken] of [
@@ -108,7 +108,7 @@ describe('JSON of outsiders', () => {
     ['a number without end', `[0.${'1'.repeat(70_000)}]`, false],
     ['a text of digits', `"${'1'.repeat(70_000)}"`, true],
   ] as const) {
-    it(`of a stranger with ${what} is ${isTaken ? 'taken' : 'refused'}`, () => {
+    it(`from an untrusted source with ${what} is ${isTaken ? 'accepted' : 'rejected'}`, () => {
       expect(parseJson(text, 32, 3) !== undefined).to.equal(isTaken);
       expect(parseJson(text)).to.not.equal(undefined);
     });
@@ -151,7 +151,7 @@ describe('JSON of outsiders', () => {
     '{"a"\n\t\r :1,"b":"a","a" : 2}',
     '{"b":[{"c":"d"}],"b" :0}',
   ]) {
-    it(`is refused with a member that stands there twice: ${JSON.stringify(text)}`, () => {
+    it(`is rejected with a duplicate property: ${JSON.stringify(text)}`, () => {
       expect(parseJson(text)).to.equal(undefined);
     });
   }
@@ -160,7 +160,7 @@ describe('JSON of outsiders', () => {
     for (const space of [undefined, ' ', '\n\t']) expect(parseJson(JSON.stringify(value, null, space))).to.deep.equal(value);
     expect(parseJson('{"a":"b" ,"b" :"b" }')).to.deep.equal({ a: 'b', b: 'b' });
   });
-  it('is read in the time of its length, whatever numbers stand in it', () => {
+  it('is parsed in linear time, whatever numbers it contains', () => {
     const [many, zeros, ones] = ['1,'.repeat(200_000), '0'.repeat(500_000), '1'.repeat(500_000)];
     const texts = [`[1e100,${many}1]`, `[1.${zeros}1]`, `[0.${ones}]`, `[${ones}e-${ones}]`];
     for (const text of texts) {
@@ -193,12 +193,12 @@ describe('A JSON document', () => {
     expect([decodeJson('e30='), decodeJson('*')]).to.deep.equal([undefined, undefined]);
   });
 
-  it('is an object where one is wanted', () => {
+  it('is an object if one is expected', () => {
     expect(parseJsonObject('{"a":1}')).to.deep.equal({ a: 1 });
     for (const text of ['[]', 'null', '"a"', '1', '{']) expect(parseJsonObject(text), text).to.equal(undefined);
   });
 
-  it('has one text, in whatever order its members came', () => {
+  it('has one canonical text for any order of properties', () => {
     const text = '{"a":{"x":[2,1],"y":null},"b":1,"c":"d"}';
     expect(canonicalJson({ c: 'd', a: { y: null, x: [2, 1] }, b: 1 })).to.equal(text);
     expect(canonicalJson({ b: 1, c: 'd', a: { x: [2, 1], y: null } })).to.equal(text);
@@ -236,28 +236,28 @@ describe('A JSON document', () => {
   });
 
   it('is a list of texts, or not', () => {
-    for (const value of [[], ['a'], ['a', '']]) expect(isTexts(value)).to.equal(true);
-    for (const value of [[1], ['a', null], 'a', { 0: 'a' }, undefined]) expect(isTexts(value)).to.equal(false);
+    for (const value of [[], ['a'], ['a', '']]) expect(isStringArray(value)).to.equal(true);
+    for (const value of [[1], ['a', null], 'a', { 0: 'a' }, undefined]) expect(isStringArray(value)).to.equal(false);
   });
 
-  it('has each of its texts changed, by where it stands', () => {
+  it('has each of its strings mapped, with its path', () => {
     const value: Json = { a: ['x', 1, { b: 'y' }], c: null, d: true };
     const named = (text: string, path: string) => `${path}=${text}`;
-    expect(mapTexts(value, named)).to.deep.equal({ a: ['a.0=x', 1, { b: 'a.2.b=y' }], c: null, d: true });
-    expect(mapTexts('x', named)).to.equal('=x');
-    expect(mapTexts(value, named, 'root')).to.have.nested.property('a[0]', 'root.a.0=x');
+    expect(mapStrings(value, named)).to.deep.equal({ a: ['a.0=x', 1, { b: 'a.2.b=y' }], c: null, d: true });
+    expect(mapStrings('x', named)).to.equal('=x');
+    expect(mapStrings(value, named, 'root')).to.have.nested.property('a[0]', 'root.a.0=x');
   });
 
   it('is about as long as it is written', () => {
     for (const value of ['text', 1, null, true, undefined, [], {}, { a: 'x'.repeat(500), b: [1, 2, { c: 'y' }] }]) {
       const length = JSON.stringify(value)?.length ?? 4;
-      expect(lengthOf(value), JSON.stringify(value)).to.be.within(length * 0.5, length * 2 + 8);
+      expect(estimateJsonLength(value), JSON.stringify(value)).to.be.within(length * 0.5, length * 2 + 8);
     }
-    expect(lengthOf(['x'.repeat(1_000)])).to.be.at.least(1_000);
+    expect(estimateJsonLength(['x'.repeat(1_000)])).to.be.at.least(1_000);
   });
 });
 
-describe('Why JSON is not taken', () => {
+describe('The reason for rejected JSON', () => {
   const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
   const long = 'n'.repeat(500);
   const told: [string, string][] = [
@@ -291,14 +291,14 @@ describe('Why JSON is not taken', () => {
     [`{"${'n'.repeat(31)}😀":1,"${'n'.repeat(31)}😀":2}`, `has the member "${'n'.repeat(31)}"… twice in one object (line 1, column 40)`],
   ];
   for (const [text, fault] of told) {
-    it(`is told: ${JSON.stringify(text).slice(0, 60)}`, () => {
+    it(`is described: ${JSON.stringify(text).slice(0, 60)}`, () => {
       expect(parseJsonObject(text)).to.equal(undefined);
       expect(describeJsonProblem(text)).to.equal(fault);
       expect(describeJsonProblem(text, 2_000)).to.equal(fault);
     });
   }
 
-  it('is that there are too many members, where nothing else is wrong', () => {
+  it('is the number of properties, if nothing else is invalid', () => {
     const text = `{"a":[${'0,'.repeat(20)}0]}`;
     expect(parseJsonObject(text, 32, 10)).to.equal(undefined);
     expect(describeJsonProblem(text, 10)).to.equal('has more than 10 members and entries');
@@ -313,7 +313,7 @@ describe('Why JSON is not taken', () => {
     expect(describeJsonProblem(trusted)).to.equal('has the member "a" twice in one object (line 1, column 70009)');
   });
 
-  it('is found for whatever the parser refuses, and in the time of its length', () => {
+  it('is found for every text that the parser rejects, in linear time', () => {
     const names = fc.constantFrom('"a"', '"\\u0061"', '"b"', '"constructor"', '"{:"', '"\\"a"', '"\\u0000"');
     const values = fc.constantFrom('1e999', '12345678901234567', '0.12345678901234567890', '[]', '"a"', '1.0e2');
     const { text } = fc.letrec<{ text: string }>((tie) => ({

@@ -16,8 +16,8 @@ import { NonceRefusal, Refusal } from '../../../domain/shared/refusal.ts';
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
 const okp = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
 
-describe('A public key that somebody sent', () => {
-  it('is read with what makes it, and nothing else', () => {
+describe('A received public key', () => {
+  it('is read with its required properties only', () => {
     expect(parsePublicJwk({ ...ec, kid: '1', use: 'sig', alg: 'ES256', more: {} })).to.deep.equal(ec);
     expect(parsePublicJwk({ ...okp, y: 'x' })).to.deep.equal(okp);
   });
@@ -47,7 +47,7 @@ describe('A public key that somebody sent', () => {
     it(`is not ${what}`, () => expect(parsePublicJwk(value)).to.equal(undefined));
   }
 
-  it('has one thumbprint, whatever stands beside it', () => {
+  it('has one thumbprint, whatever its other properties', () => {
     // RFC 7638 section 3.1 has an RSA key; RFC 8037 appendix A.3 has this one.
     const key = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' } as const;
     expect(thumbprint(key)).to.equal('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k');
@@ -63,7 +63,7 @@ describe('A public key that somebody sent', () => {
     expect([curveOf('P-521')?.bytes, curveOf('P-999'), curveOf(undefined)]).to.deep.equal([66, undefined, undefined]);
   });
 
-  it('is a point of its curve, or of none', () => {
+  it('must be a point of its curve', () => {
     const keys = [ec, okp].flatMap((jwk) => parsePublicJwk(jwk) ?? []);
     expect(keys.map(isOnCurve)).to.deep.equal([true, true]);
     const off = parsePublicJwk({ ...ec, y: x });
@@ -71,7 +71,7 @@ describe('A public key that somebody sent', () => {
   });
 
   for (const algorithm of SIGNING_ALGORITHMS) {
-    it(`is made ready for use as it was sent (${algorithm})`, () => {
+    it(`is imported as it was sent (${algorithm})`, () => {
       const { kty, name } = CURVES[algorithm];
       const { publicKey } = kty === 'OKP' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: name });
       const jwk = parsePublicJwk(publicKey.export({ format: 'jwk' }));
@@ -83,7 +83,7 @@ describe('A public key that somebody sent', () => {
     });
   }
 
-  it('is none whose coordinates are as long as it wants only together', () => {
+  it('is invalid if its coordinates have the right length only in sum', () => {
     const [left, right] = [ec.x ?? '', ec.y ?? ''].map((text) => Buffer.from(text, 'base64url'));
     if (left === undefined || right === undefined) throw new Error('unreadable');
     const moved = {
@@ -110,7 +110,7 @@ describe('base64url', () => {
 });
 
 describe('A refusal', () => {
-  it('says why, and what in particular', () => {
+  it('has a reason and a detail', () => {
     expect(new Refusal('malformed').message).to.equal('malformed');
     expect(new Refusal('malformed', 'vct').message).to.equal('malformed: vct');
     expect(new NonceRefusal('kb_claim_missing').message).to.equal('kb_claim_missing: nonce');

@@ -28,7 +28,7 @@ import {
 import { PresentationConfigurationBody, RedirectUri } from '../../../domain/verification/configuration.ts';
 import { Origin } from '../../../domain/verification/dc-api-settings.ts';
 
-describe('An address of the web', () => {
+describe('A web address', () => {
   const rows: [string, boolean][] = [
     ['https://shop.example/a?b=c', true],
     ['http://localhost:3000', true],
@@ -43,7 +43,7 @@ describe('An address of the web', () => {
   }
 });
 
-describe('An address that is shown', () => {
+describe('A displayed address', () => {
   const long = 'x'.repeat(2048);
   const pixel = 'data:image/png;base64,iVBORw0KGgo=';
   const rows: [string, (text: string) => boolean, string[], string[]][] = [
@@ -199,7 +199,7 @@ describe('The normal form of an address', () => {
     );
   });
 
-  it('of what an earlier release took is a URI, whatever stood in it', () => {
+  it('of an address that an earlier release accepted is a URI, whatever it contained', () => {
     expect(escapedUri('https://shop.example/a|b?c=[d]#e|f')).to.equal('https://shop.example/a%7Cb?c=%5Bd%5D#e%7Cf');
     expect(escapedUri('com.example.app:/done?x={y}%')).to.equal('com.example.app:/done?x=%7By%7D%25');
     fc.assert(
@@ -212,7 +212,7 @@ describe('The normal form of an address', () => {
   });
 });
 
-describe('An address that a browser may be sent to', () => {
+describe('A redirect address', () => {
   for (const text of [
     'https://wallet.example/callback?from=here&to=%2Fthere',
     'https://wallet.example:8443',
@@ -255,7 +255,7 @@ describe('An address that a browser may be sent to', () => {
     ['of a scheme that runs', 'javascript:alert(1)'],
     ['of a scheme that ends with a dot', 'com.:/callback'],
   ] as const) {
-    it(`is none ${what}`, () => expect(isRedirectAddress(text), text).to.equal(false));
+    it(`excludes an address ${what}`, () => expect(isRedirectAddress(text), text).to.equal(false));
   }
 });
 
@@ -300,7 +300,7 @@ const PARTS = [
   ...['a', 'ä', '[x]', '{sessionId}', '|', '%zz', '\n', '\u0000', '*'],
 ];
 
-describe('What the API document says of addresses', () => {
+describe('Address patterns of the API document', () => {
   for (const [what, pattern, schema, written] of KINDS) {
     it(`allows every ${what} that the service accepts`, () => {
       const parts = fc.constantFrom(...PARTS);

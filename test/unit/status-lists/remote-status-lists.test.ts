@@ -25,7 +25,7 @@ class NoLog extends Log {
   override error(): void {}
 }
 
-describe('A status list of somebody else in CWT form', () => {
+describe('An external status list in CWT form', () => {
   let signer: Certified;
   let remote: FakeRemote;
   let clock: SetClock;
@@ -98,7 +98,7 @@ describe('A status list of somebody else in CWT form', () => {
     });
   const extended = (claim: readonly [number, string | number | undefined]) => signedAgain({ claim });
 
-  it('may have its certificates in the header that nobody signs, where they still have to fit', async () => {
+  it('may have its certificates in the unprotected header, where they must match the signature', async () => {
     serve(signedAgain({ chain: Buffer.from(signer.certificate, 'base64') }));
     expect(await reasonOf()).to.equal('accepted');
     lists.clear('acme');
@@ -106,7 +106,7 @@ describe('A status list of somebody else in CWT form', () => {
     serve(signedAgain({ chain: Buffer.from(other.certificate, 'base64') }));
     expect(await reasonOf()).to.equal('status_invalid: signature');
   });
-  it('is taken with a beginning within the minute that clocks differ', async () => {
+  it('is accepted with an nbf within the clock tolerance of a minute', async () => {
     serve(extended([5, seconds() + 59]));
     expect(await reasonOf()).to.equal('accepted');
   });
@@ -124,13 +124,13 @@ describe('A status list of somebody else in CWT form', () => {
     });
   }
 
-  it('is read for an mdoc, which takes both forms', async () => {
+  it('is read for an mdoc, which accepts both forms', async () => {
     serve(token());
     const list = await lists.get('acme', URI, 'jwt-or-cwt');
     expect([list.bits, list.bytes.length, list.signer]).to.deep.equal([2, 25, [signer.certificate]]);
     expect(remote.calls).to.deep.equal([{ url: URI, accept: `application/statuslist+jwt, ${CWT};q=0.9` }]);
   });
-  it('is kept as long as it says, apart from the other form', async () => {
+  it('is cached for its lifetime, separately from the other form', async () => {
     serve(token());
     await lists.get('acme', URI, 'jwt-or-cwt');
     clock.time += 599_000;
@@ -147,7 +147,7 @@ describe('A status list of somebody else in CWT form', () => {
     const list = await lists.get('acme', URI, 'jwt-or-cwt');
     expect(list).to.be.an('object');
   });
-  it('is not taken for an SD-JWT VC, which is asked about by a JWT', async () => {
+  it('is rejected for an SD-JWT VC, which requires a JWT', async () => {
     serve(token());
     expect(await reasonOf('jwt')).to.equal('status_invalid: content type');
     expect(remote.calls[0]?.accept).to.equal('application/statuslist+jwt');

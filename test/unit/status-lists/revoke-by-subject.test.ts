@@ -72,7 +72,7 @@ describe('RevokeBySubject', () => {
   };
   const statusOf = async (session: string): Promise<number[]> => {
     const read = await world.store.read(ACME).issued(session as never);
-    const lists = await (await world.caller()).configured.statusLists();
+    const lists = await (await world.caller()).tenant.statusLists();
     const all: number[] = [];
     for (const { statusListId, firstCounter, count } of read?.batches ?? []) {
       const list = lists.find(({ id }) => id === statusListId);
@@ -88,7 +88,7 @@ describe('RevokeBySubject', () => {
     return world.revokeBySubject.execute(caller, SubjectRevocation.parse(revocation));
   };
 
-  it('revokes what all sessions issued to the person, and nothing of anybody else', async () => {
+  it('revokes the credentials of all sessions of the person, and no others', async () => {
     const [one, two, bob] = [await held(ADA), await held({ ...ADA, name: 'Ada L.' }, ['other']), await held(BOB)];
     expect(await revoke({ claims: { number: '17', name: 'whatever' } })).to.deep.equal({
       revoked: 2,
@@ -100,7 +100,7 @@ describe('RevokeBySubject', () => {
     expect(await revoke({ claims: ADA }), 'once').to.deep.equal({ revoked: 0, pending: 0 });
   });
 
-  it('revokes what has its entries in a list that another process made meanwhile', async () => {
+  it('revokes entries of a list that another process created meanwhile', async () => {
     const one = await held(ADA);
     const caller = await world.caller();
     const behind = sinon.stub(TenantConfiguration.prototype, 'statusLists').resolves([]);
@@ -119,7 +119,7 @@ describe('RevokeBySubject', () => {
     expect(await statusOf(one.session)).to.deep.equal([1]);
   });
 
-  it('tells values of different kinds apart, and other values', async () => {
+  it('distinguishes types and values', async () => {
     const one = await held(ADA);
     for (const number of ['170', '17 ', 17, '', 'Ada'])
       if (number === '') expect(await endOf(revoke({ claims: { number } }))).to.equal('invalid_input');
@@ -151,7 +151,7 @@ describe('RevokeBySubject', () => {
         world.clock.time += 1_000;
       };
 
-      it('bring no other credential after the revocation, and those of another person do', async () => {
+      it('issue no other credential after the revocation, unlike those of another person', async () => {
         const { session, logIn } = await shared([id, 'plain']);
         const [adas, bobs] = [await logIn(ada), await logIn(bob)];
         await adas.issue();
@@ -169,7 +169,7 @@ describe('RevokeBySubject', () => {
         expect(await statusOf(session)).to.deep.equal([1, 0, 0, 0]);
       });
 
-      it('bring no credential where nothing was issued before the revocation', async () => {
+      it('issue no credential if nothing was issued before the revocation', async () => {
         const { session, logIn } = await shared([id, 'plain']);
         const [adas, bobs] = [await logIn(ada), await logIn(bob)];
         await later();
@@ -182,7 +182,7 @@ describe('RevokeBySubject', () => {
         expect(await statusOf(session)).to.deep.equal([0]);
       });
 
-      it('bring nothing for a request that is in progress during the revocation', async () => {
+      it('issue nothing for a request that is in progress during the revocation', async () => {
         const { session, logIn } = await shared([id, 'plain']);
         const [adas, bobs] = [await logIn(ada), await logIn(bob)];
         await adas.issue();
@@ -214,7 +214,7 @@ describe('RevokeBySubject', () => {
         expect(await statusOf(session)).to.deep.equal([1, 0, 0]);
       });
 
-      it('defer nothing after the revocation that could be completed for the person', async () => {
+      it('defer no credential after the revocation that could be completed for the person', async () => {
         const { logIn } = await shared([id]);
         const [adas, bobs] = [await logIn({ deferred: true }), await logIn({ deferred: true })];
         await later();
@@ -251,7 +251,7 @@ describe('RevokeBySubject', () => {
     ['SD-JWT VC', 'late-card', ADA],
     ['mdoc', 'late-badge', { 'org.example.badge': ADA }],
   ] as const) {
-    it(`ends a deferred ${format} of the person that is still pending, and none of another person`, async () => {
+    it(`ends a pending deferred ${format} of the person, and of no other person`, async () => {
       const paths = format === 'mdoc' ? [BADGE_NUMBER] : [['number']];
       const claimsWebhook = { url: 'https://backend.example/claims' };
       const config = format === 'mdoc' ? { config: MDOC } : {};
@@ -334,7 +334,7 @@ describe('RevokeBySubject', () => {
           expect(await complete(await defer(request(externalToken('ada'))), ada), 'a later login').to.equal('done');
         });
 
-        it('counts as a minute earlier than the token says, since its clock may be ahead', async () => {
+        it('is considered a minute earlier than the iat of the token, since its clock may be ahead', async () => {
           await revoke({ claims: ADA });
           later(120);
           for (const [secondsAgo, end] of [
@@ -376,7 +376,7 @@ describe('RevokeBySubject', () => {
           ['by a process whose clock is 30 seconds behind', -30],
           ['by a process whose clock is 30 seconds ahead', 30],
         ] as const) {
-          it(`before a revocation ${where} brings nothing, whenever the code is redeemed`, async () => {
+          it(`before a revocation ${where} issues nothing, whenever the code is redeemed`, async () => {
             const [adas, bobs] = [await approved(ada), await approved(bob)];
             later();
             await revokeBy(skew);
@@ -421,7 +421,7 @@ describe('RevokeBySubject', () => {
           expect(await endOf(mine.issue('twin'))).to.equal('done');
         });
 
-        it('stays for one person when it brought credentials of two and the other is revoked', async () => {
+        it('is kept for one person if it issued credentials to two and the other is revoked', async () => {
           await world.offers({ id: 'twin', ...config });
           const grant = await (await approved(ada, [id, 'twin']))();
           const issueFor = (person: JsonObject, of: string) => {
@@ -461,7 +461,7 @@ describe('RevokeBySubject', () => {
           return { session: made.session.id, redeem };
         };
 
-        it('before a revocation brings nothing when the offer is redeemed after it', async () => {
+        it('before a revocation issues nothing when the offer is redeemed after it', async () => {
           const [adas, bobs] = [await offered({ [id]: ada }), await offered({ [id]: bob })];
           later();
           await revokeBy(-30);
@@ -472,7 +472,7 @@ describe('RevokeBySubject', () => {
           expect(await endOf((await another.redeem())()), 'a later offer').to.equal('done');
         });
 
-        it('stays for one person when its offer is for two and the other is revoked', async () => {
+        it('is kept for one person if its offer is for two and the other is revoked', async () => {
           await world.offers({ id: 'twin', ...config });
           for (const issuedFirst of [[id, 'twin'], ['twin']]) {
             const { session, redeem } = await offered({ [id]: ada, twin: bob });
@@ -491,7 +491,7 @@ describe('RevokeBySubject', () => {
     });
   }
 
-  it('is stated by the call for what a configuration says no more', async () => {
+  it('accepts the claim in the call if a configuration has none', async () => {
     const one = await held(ADA);
     await world.offers({ id: 'card', statusManagement: true });
     await world.offers({ id: 'other', statusManagement: true });
@@ -500,7 +500,7 @@ describe('RevokeBySubject', () => {
     expect(await statusOf(one.session)).to.deep.equal([1]);
   });
 
-  it('names the configuration that does not say whom its credentials are about', async () => {
+  it('names the configuration without a subject claim', async () => {
     await world.offers({ id: 'plain', statusManagement: true });
     const fault = async (revocation: object) => {
       const error = await revoke(revocation).catch((refusal: unknown) => refusal);
@@ -521,7 +521,7 @@ describe('RevokeBySubject', () => {
     expect(all?.message).to.include('no credential configuration says');
   });
 
-  it('keeps a client to the configurations that it may use, and to the one that it names', async () => {
+  it('restricts a client to its allowed configurations, and to the named one', async () => {
     const [card, other] = [await held(ADA), await held(ADA, ['other'])];
     const restricted = { allowedIssuanceConfigs: ['other'] };
     expect(await endOf(revoke({ claims: ADA, credentialConfigurationId: 'card' }, restricted))).to.equal('forbidden');
@@ -537,8 +537,8 @@ describe('RevokeBySubject', () => {
     await world.offers({ id: 'card', statusManagement: true, subjectClaims: [['number']] }, 'bravo' as typeof ACME);
     expect((await revoke({ claims: ADA }, {}, 'bravo' as typeof ACME)).revoked).to.equal(0);
     expect(await statusOf(one.session)).to.deep.equal([0]);
-    const mine = (await world.caller()).configured;
-    const theirs = (await world.caller('bravo' as typeof ACME)).configured;
+    const mine = (await world.caller()).tenant;
+    const theirs = (await world.caller('bravo' as typeof ACME)).tenant;
     const ways = [{ paths: [['number']], isFlat: false }];
     const { subjectFingerprints } = world;
     const all = await Promise.all([mine, theirs].map((tenant) => subjectFingerprints.ofDescribed(tenant, ADA, ways)));
@@ -552,7 +552,7 @@ describe('RevokeBySubject', () => {
     expect(await endOf(revoke({ claims: ADA }))).to.equal('conflict');
   });
 
-  it('goes on when the session issues at the same moment, and misses nothing of it', async () => {
+  it('continues if the session issues concurrently, and revokes that credential too', async () => {
     await world.offers({ id: 'shared-card', ...SHARED_CARD });
     const { session, logIn } = await shared(['shared-card']);
     const [adas, bobs] = [await logIn(ADA), await logIn(BOB)];
@@ -583,7 +583,7 @@ describe('RevokeBySubject', () => {
     expect([await statusOf(one.session), await statusOf(two.session)]).to.deep.equal([[1], [1]]);
   });
 
-  it('leaves the order of another caller, whose configurations these are not, to that one', async () => {
+  it('does not execute the order of another caller with other configurations', async () => {
     const [one, two] = [await held(ADA), await held(ADA, ['other'])];
     const revoking = sinon.stub(world.subjectRevoker, 'revoke').rejects(new Error('gone'));
     await revoke({ claims: ADA }).catch(() => {});
@@ -593,7 +593,7 @@ describe('RevokeBySubject', () => {
     expect([await statusOf(one.session), await statusOf(two.session)]).to.deep.equal([[0], [1]]);
   });
 
-  it('finds what was issued while an order of before was ended', async () => {
+  it('finds credentials that were issued while an earlier order was completed', async () => {
     const one = await held(ADA);
     const fulfil = world.store.maintenance.fulfilOrder;
     let isFirst = true;
@@ -623,7 +623,7 @@ describe('RevokeBySubject', () => {
     expect(await statusOf(one.session)).to.deep.equal([1, 1]);
   });
 
-  it('lets nothing go that it has not revoked, whatever is issued and revoked meanwhile', async () => {
+  it('never completes before everything is revoked, whatever is issued and revoked meanwhile', async () => {
     await world.offers({ id: 'shared-card', ...SHARED_CARD });
     const { session, logIn } = await shared(['shared-card']);
     const [adas, bobs] = [await logIn(ADA), await logIn(BOB)];
@@ -665,7 +665,7 @@ describe('RevokeBySubject', () => {
     expect([await statusOf(one.session), await statusOf(two.session)]).to.deep.equal([[1], [1]]);
   });
 
-  it('holds up nobody else when one cannot be done', async () => {
+  it('continues with other sessions if one fails', async () => {
     const [one, two] = [await held(ADA), await held(ADA, ['other'])];
     sinon.stub(world.subjectRevoker, 'revoke').rejects(new Error('gone'));
     await revoke({ claims: ADA }).catch(() => {});

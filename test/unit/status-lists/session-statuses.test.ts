@@ -11,7 +11,7 @@ import type { SessionId } from '../../../domain/shared/ids.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import { parseAttestedStatuses } from '../../../domain/status-lists/attested-status.ts';
 import { ENTRY_BITS, packEntries } from '../../../domain/status-lists/bits.ts';
-import { distinctStatuses, endOfStatuses, revokedFrom } from '../../../domain/status-lists/wallet-status.ts';
+import { distinctStatuses, endOfStatuses, revokedIndices } from '../../../domain/status-lists/wallet-status.ts';
 import { decode } from '../../support/present.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME } from '../verification/kit.ts';
@@ -42,7 +42,7 @@ describe('ListSessionStatuses', () => {
       ...(credentialConfigurationId !== undefined && { credentialConfigurationId }),
     });
 
-  it('tells the entry that each credential names, with its status', async () => {
+  it('lists the entry of each credential, with its status', async () => {
     const held = await offered();
     const [listed, other] = [await issue(held, 'listed'), await issue(held, 'other')];
     await issue(held, 'card');
@@ -59,7 +59,7 @@ describe('ListSessionStatuses', () => {
     ]);
   });
 
-  it('comes page by page, each entry once', async () => {
+  it('is paginated, with each entry once', async () => {
     const held = await offered();
     for (const id of ['listed', 'listed', 'other', 'listed']) await issue(held, id);
     const whole = (await list(held.session)).entries;
@@ -88,7 +88,7 @@ describe('ListSessionStatuses', () => {
     expect(entry?.index).to.equal(placeOf(listed).idx);
   });
 
-  it('is empty for what issued nothing yet', async () => {
+  it('is empty for a session without credentials', async () => {
     expect(await list((await offered()).session)).to.deep.equal({ entries: [] });
   });
 
@@ -118,7 +118,7 @@ describe('ListSessionStatuses', () => {
     });
 
   for (const query of [{ limit: 0 }, { limit: 501 }, { cursor: '0' }, { cursor: 'x' }, { cursor: '1234567890' }])
-    it(`takes no ${JSON.stringify(query)}`, () => {
+    it(`rejects ${JSON.stringify(query)}`, () => {
       expect(SessionStatusesQuery.safeParse(query).success).to.equal(false);
     });
 });
@@ -153,7 +153,7 @@ describe('RevokeSession', () => {
     return world.revokeSession.execute(caller, { sessionId: session, status: 1, ...changes });
   };
 
-  it('changes the status of all that a session issued, and nothing is issued any more', async () => {
+  it('changes the status of all credentials of a session, and ends the issuance', async () => {
     const held = await offered();
     const [listed, other] = [await issue(held, 'listed'), await issue(held, 'other')];
     expect(await revoke(held)).to.equal(2);
@@ -161,7 +161,7 @@ describe('RevokeSession', () => {
     for (const id of IDS) expect(await endOf(issue(held, id))).to.equal('credential_request_denied');
   });
 
-  it('changes what one configuration issued, and leaves the rest alone', async () => {
+  it('changes the entries of one configuration only', async () => {
     const held = await offered();
     const [listed, other] = [await issue(held, 'listed'), await issue(held, 'other')];
     expect(await revoke(held, { credentialConfigurationId: 'other' })).to.equal(1);
@@ -180,7 +180,7 @@ describe('RevokeSession', () => {
     expect(await revoke(held), 'both are revoked').to.equal(0);
   });
 
-  it('is final, also for who decided before it came', async () => {
+  it('is final, also for a concurrent change of the status', async () => {
     const held = await offered();
     const listed = await issue(held, 'listed');
     await revoke(held);
@@ -201,7 +201,7 @@ describe('RevokeSession', () => {
     expect(await revoke(held), 'revoked again').to.equal(0);
   });
 
-  it('stands in the audit log, with who did it', async () => {
+  it('is written to the audit log, with its actor', async () => {
     const held = await offered();
     await issue(held, 'listed');
     await revoke(held);
@@ -209,7 +209,7 @@ describe('RevokeSession', () => {
     expect(JSON.stringify(entry)).to.include(held.session).and.include('"client"');
   });
 
-  it('keeps the reason in the audit log, and nowhere that wallets or verifiers look', async () => {
+  it('stores the reason in the audit log only', async () => {
     const reason = 'The employment ended on Friday';
     const held = await offered();
     const listed = await issue(held, 'listed');
@@ -245,7 +245,7 @@ describe('RevokeSession', () => {
     expect(await statusOf(listed)).to.equal(1);
   });
 
-  it('wakes up those who publish the list', async () => {
+  it('notifies the publishers of the list', async () => {
     const held = await offered();
     await issue(held, 'listed');
     const heard: string[] = [];
@@ -254,7 +254,7 @@ describe('RevokeSession', () => {
     expect(heard).to.deep.equal(['status-list']);
   });
 
-  it('is decided anew when something is issued in between', async () => {
+  it('is repeated when something is issued concurrently', async () => {
     const held = await offered();
     const first = await issue(held, 'listed');
     const commit = world.store.commit.bind(world.store);
@@ -268,7 +268,7 @@ describe('RevokeSession', () => {
     expect([await statusOf(first), second && (await statusOf(second))]).to.deep.equal([1, 1]);
   });
 
-  it('knows lists that another process made a moment ago', async () => {
+  it('finds lists that another process created just before', async () => {
     const caller = rememberedCaller(await world.caller());
     await world.offers({ id: 'listed', statusManagement: true, keyChainId: 'signing' });
     const held = await offered();
@@ -318,7 +318,7 @@ describe('RevokeSession', () => {
     });
   }
 
-  it('gives up while more and more is issued', async () => {
+  it('fails while credentials are issued again and again', async () => {
     const held = await offered();
     await issue(held, 'listed');
     const stub = sinon.stub(world.store, 'commit').resolves({ done: false, part: 'session' });
@@ -327,7 +327,7 @@ describe('RevokeSession', () => {
     expect(stub.callCount).to.equal(11);
   });
 
-  it('takes the three statuses that there are', () => {
+  it('accepts the three defined statuses', () => {
     const statuses = [0, 1, 2, 3, '1'].map((status) => Revocation.safeParse({ sessionId: 'x', status }).success);
     expect(statuses).to.deep.equal([true, true, true, false, false]);
   });
@@ -338,10 +338,10 @@ const SECONDS = NOW.getTime() / 1000;
 const URI = 'https://provider.example/status/1';
 const status = (changes: object = {}) => ({ uri: URI, idx: 1, anchor: 'a', ...changes });
 
-describe('What an attestation says of its status', () => {
+describe('The status of an attestation', () => {
   const list = { status_list: { idx: 4, uri: URI } };
 
-  it('stands in any of three places', () => {
+  it('is in any of three properties', () => {
     const payload = {
       status: list,
       client_status: { status: list, exp: SECONDS + 1 },
@@ -372,7 +372,7 @@ describe('What an attestation says of its status', () => {
     expect(reasonOf({ client_status: { status: list, exp: null } })).to.equal('status_invalid: client_status: exp is no time');
   });
 
-  it('is read or refused, whatever it is', () => {
+  it('is parsed or rejected, for any input', () => {
     const member = fc.oneof(fc.jsonValue(), fc.record({ status: fc.oneof(fc.jsonValue(), fc.constant(list)), exp: fc.jsonValue() }));
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom('status', 'client_status', 'key_storage_status'), member), (payload) => {
@@ -387,13 +387,13 @@ describe('What an attestation says of its status', () => {
   });
 });
 
-describe('The end of what follows a wallet', () => {
+describe('The end of credentials that follow a wallet', () => {
   it('is the first of those that its provider names', () => {
     expect(endOfStatuses([status(), status({ keptUntil: 20 }), status({ keptUntil: 10 })])).to.deep.equal(new Date(10_000));
     expect(endOfStatuses([status()])).to.equal(undefined);
   });
 
-  it('is a time, whatever the provider names, and never later than it', () => {
+  it('is a valid time, for any input of the provider, and never later than it', () => {
     fc.assert(
       fc.property(fc.double({ min: SECONDS + 1, noNaN: true, noDefaultInfinity: true }), (keptUntil) => {
         const end = endOfStatuses([status({ keptUntil })]);
@@ -405,7 +405,7 @@ describe('The end of what follows a wallet', () => {
     );
   });
 
-  it('counts once for each entry, by its first end', () => {
+  it('exists once for each entry, with its first end', () => {
     const all = [status({ keptUntil: 20 }), status(), status({ keptUntil: 10 }), status({ idx: 2 }), status({ anchor: 'b' })];
     expect(distinctStatuses(all)).to.have.deep.members([status({ keptUntil: 10 }), status({ idx: 2 }), status({ anchor: 'b' })]);
   });
@@ -426,7 +426,7 @@ describe('The revoked entries of a list', () => {
           .sort((a, b) => a - b);
         const found: number[] = [];
         for (let from = 0; ; ) {
-          const page = revokedFrom(bytes, bits, from, limit);
+          const page = revokedIndices(bytes, bits, from, limit);
           expect(page.length).to.be.at.most(limit);
           found.push(...page);
           if (page.length < limit) break;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import type { RemoteStatusList } from '../../../application/status-lists/remote-status-lists.ts';
 import { AggregateStatusLists } from '../../../application/status-lists/status-lists.ts';
-import { type StatusQuestion, StatusVerifier } from '../../../application/status-lists/verify-status.ts';
+import { type StatusQuery, StatusVerifier } from '../../../application/status-lists/verify-status.ts';
 import type { TenantConfiguration } from '../../../application/tenant-cache/tenant-configuration.ts';
 import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { encodeCbor } from '../../../domain/formats/cbor/encode.ts';
@@ -12,7 +12,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import { findEntryProblem, isEntryBits, packEntries, readStatus, roundCapacity, writeStatus } from '../../../domain/status-lists/bits.ts';
 import { decompressList } from '../../../domain/status-lists/codec.ts';
-import { areTrustedAlike, currentSigner, listSigners, signerOfList } from '../../../domain/status-lists/list-signer.ts';
+import { currentSigner, haveSameTrust, listSigners, signerOfList } from '../../../domain/status-lists/list-signer.ts';
 import { parseStatusReference, statusAt, verdictOf } from '../../../domain/status-lists/reference.ts';
 import {
   assertStatusListHeader,
@@ -116,7 +116,7 @@ describe('The token of a status list', () => {
   const claims = { sub: URI, iat: IAT, status_list: { bits: 2, lst: LST } };
   const read = (changes: object) => parseStatusListClaims({ ...claims, ...changes }, URI, NOW);
 
-  it('says when it was made and for how long it counts', () => {
+  it('has its time of issuance and its lifetime', () => {
     expect(statusListClaims(built)).to.deep.equal({
       ...{ sub: URI, iat: IAT, exp: IAT + 60, ttl: 60, status_list: { bits: 2, lst: LST } },
     });
@@ -124,7 +124,7 @@ describe('The token of a status list', () => {
     expect(statusListClaims({ ...built, aggregationUri }).status_list).to.have.property('aggregation_uri', aggregationUri);
   });
 
-  it('is read, with what it says of its end and without', () => {
+  it('is read, with an expiry and without', () => {
     expect(read({})).to.deep.equal({ bits: 2, lst: LST, iat: IAT });
     expect(read({ exp: IAT + 1, ttl: 5, nbf: IAT })).to.deep.equal({
       bits: 2,
@@ -159,7 +159,7 @@ describe('The token of a status list', () => {
     });
   }
 
-  it('is an object, under a header that says what it is', () => {
+  it('is an object, with a header of its type', () => {
     for (const payload of [null, 'x', [claims]]) {
       expect(whyNot(() => parseStatusListClaims(payload, URI, NOW))).to.equal('payload');
     }
@@ -185,7 +185,7 @@ describe('The token of a status list', () => {
     return bent(0, encodeCbor(map));
   };
 
-  it('says the same in CBOR', () => {
+  it('has the same content in CBOR', () => {
     const opened = parseStatusListCwt(sealed());
     expect(opened).to.deep.include({
       algorithm: 'ES256',
@@ -261,7 +261,7 @@ describe('The token of a status list', () => {
     it(`is refused in CBOR with ${what}`, () => expect(whyNot(() => parseStatusListCwt(make()))).to.contain(why));
   }
 
-  it('is typed alike in CBOR by all who make one', () => {
+  it('has the same type in CBOR from every writer', () => {
     expect((decodeCbor(parts()[0] as Buffer) as CborMap).get(16)).to.equal(STATUS_LIST_CWT_TYPE);
   });
 });
@@ -287,10 +287,10 @@ const signers = (chains: readonly KeyChain[], id?: string) => {
   return { preferred, accepted: [...accepted].map(String).sort() };
 };
 
-describe('Who signs the status list of a credential', () => {
+describe('The signer of the status list of a credential', () => {
   const issuer = chain('issuer', ['signing'], 'A');
 
-  it('is the default of the tenant where who trusts the issuer trusts that', () => {
+  it('is the default of the tenant if a key chain of the same authority can sign lists', () => {
     const lists = chain('lists', ['statusList'], 'A');
     expect(signers([issuer, lists])).to.deep.equal({
       preferred: null,
@@ -304,13 +304,13 @@ describe('Who signs the status list of a credential', () => {
     expect(signers([issuer, other, late])).to.deep.equal({ preferred: 'late', accepted: ['issuer', 'late'] });
   });
 
-  it('is the issuer itself where nobody else is trusted alike', () => {
+  it('is the issuer itself if no other key chain has the same authority', () => {
     const other = chain('other', ['statusList'], 'B');
     expect(signers([issuer, other])).to.deep.equal({ preferred: 'issuer', accepted: ['issuer'] });
     expect(signers([issuer])).to.deep.equal({ preferred: 'issuer', accepted: ['issuer'] });
   });
 
-  it('is nobody who signs other things, or whose certificate has ended', () => {
+  it('excludes key chains with other usages or an expired certificate', () => {
     const access = chain('access', ['access', 'trustList'], 'A');
     const ended = chain('ended', ['statusList'], 'A', PAST);
     expect(signers([issuer, access, ended])).to.deep.equal({ preferred: 'issuer', accepted: ['issuer'] });
@@ -327,7 +327,7 @@ describe('Who signs the status list of a credential', () => {
     expect(signers([alone, stranger])).to.deep.equal({ preferred: 'alone', accepted: ['alone'] });
   });
 
-  it('is who the list names, as what that is for', () => {
+  it('is the key chain of the list, with its usage', () => {
     const both = chain('both', ['signing', 'statusList'], 'A');
     const of = (keyChainId: string | null, chains = [issuer, both]) => currentSigner(chains, { keyChainId }, NOW)?.id;
     expect([of('issuer'), of('both'), of(null), of('gone')]).to.deep.equal(['issuer', 'both', 'both', undefined]);
@@ -348,7 +348,7 @@ describe('Who signs the status list of a credential', () => {
       [x, y],
       [x, x],
     ] as const;
-    expect(pairs.map(([one, other]) => areTrustedAlike(one, other))).to.deep.equal([...[true, false, false, false, false, true]]);
+    expect(pairs.map(([one, other]) => haveSameTrust(one, other))).to.deep.equal([...[true, false, false, false, false, true]]);
   });
 });
 
@@ -369,12 +369,12 @@ describe('The signer of a status list', () => {
     former = await certify({ name: 'DS 1, O=Issuer, C=DE', by: root, ...DOCUMENT_SIGNER });
   });
 
-  const check = async (chain: readonly Certified[], changes: Partial<StatusQuestion> = {}, credential = former): Promise<string> => {
+  const check = async (chain: readonly Certified[], changes: Partial<StatusQuery> = {}, credential = former): Promise<string> => {
     const signer = chain.map(({ certificate }) => certificate);
     const list = { uri: URI, bits: 1, bytes: Buffer.alloc(2), signer, fetchedAt: clock.now() };
     const checker = new StatusVerifier({
       remoteStatusLists: { get: async () => list as unknown as RemoteStatusList } as never,
-      ownStatusLists: {} as never,
+      localStatusLists: {} as never,
       certificates,
       clock,
       settings: { publicUrl: 'https://vidimus.example' } as never,
@@ -386,7 +386,7 @@ describe('The signer of a status list', () => {
     if (!issuer.trusted) throw new Error(issuer.detail);
     try {
       await checker.verify({
-        configured: { tenantId: 'acme' } as TenantConfiguration,
+        tenant: { tenantId: 'acme' } as TenantConfiguration,
         reference: { idx: 1, uri: URI },
         chain: [credential.certificate],
         issuer,
@@ -470,7 +470,7 @@ describe('AggregateStatusLists', () => {
     for (const address of await aggregate()) expect(address).to.match(new RegExp(`^${PUBLIC_URL}/acme/status-list/`));
   });
 
-  it('names none that takes no part', async () => {
+  it('omits lists that are not aggregated', async () => {
     const [list] = await world.store.forTenant(ACME, (own) => own.statusLists.list());
     if (list === undefined) throw new Error('no list');
     const hidden = { ...list, id: 'hidden', usedEntries: 0, enableAggregation: false };
@@ -484,7 +484,7 @@ describe('AggregateStatusLists', () => {
     await world.change({ status: 'active' });
   });
 
-  it('is not found without the tenant, and without lists where none are wanted', async () => {
+  it('is not found for an unknown tenant, or if aggregation is disabled', async () => {
     expect(await endOf(aggregate('nobody' as TenantId))).to.equal('not_found');
     const empty = 'empty' as TenantId;
     await world.addTenant(empty);

@@ -9,7 +9,7 @@ import {
   ListStatusLists,
   UpdateStatusList,
 } from '../../../application/status-lists/status-lists.ts';
-import { UpdateOwnSettings } from '../../../application/tenants/own-settings.ts';
+import { UpdateTenantSettings } from '../../../application/tenants/tenant-settings.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { allocateFrom, indexAt, prepareAllocation } from '../../../domain/status-lists/allocation.ts';
@@ -29,7 +29,7 @@ describe('Status lists, for administrators', () => {
     new UpdateStatusList(world).execute(by, id, StatusListUpdate.parse(changes));
   const remove = (id: string, by = caller()) => new DeleteStatusList(world).execute(by, id);
   /** A credential gets an entry. */
-  const use = ({ id, keyChainId }: StatusList) => world.store.lists(ACME).takeStatusRun({ id, keyChainId }, 1);
+  const use = ({ id, keyChainId }: StatusList) => world.store.lists(ACME).allocateStatusRun({ id, keyChainId }, 1);
 
   beforeEach(async () => {
     const made = await anAdministration();
@@ -54,7 +54,7 @@ describe('Status lists, for administrators', () => {
     await world.store.prepare('a card and a badge, and a key chain elsewhere', write);
   });
 
-  it('are made with the shape that holds at the time, or one of their own', async () => {
+  it('are created with the current default parameters, or their own', async () => {
     expect(await create()).to.include({
       bits: 1,
       capacity: 100_000,
@@ -63,7 +63,7 @@ describe('Status lists, for administrators', () => {
       keyChainId: null,
     });
     world.clock.forward(1);
-    await new UpdateOwnSettings(world).execute(caller(), {
+    await new UpdateTenantSettings(world).execute(caller(), {
       statusListConfig: { bits: 2, capacity: 400, ttl: 900 },
     });
     expect(await create()).to.include({ bits: 2, capacity: 400, ttlSeconds: 900 });
@@ -104,7 +104,7 @@ describe('Status lists, for administrators', () => {
     ],
   ];
   for (const [what, wanted, path] of refused) {
-    it(`are neither made for ${what}, nor bound to it`, async () => {
+    it(`are neither created for ${what}, nor assigned to it`, async () => {
       const list = await create();
       expect(await endOf(create(wanted))).to.equal(`invalid_input ${path}`);
       expect(await endOf(update(list.id, wanted))).to.equal(`invalid_input ${path}`);
@@ -119,13 +119,13 @@ describe('Status lists, for administrators', () => {
     [{ ttl: 59 }, 'ttl'],
   ];
   for (const [wanted, path] of documents) {
-    it(`are not made with ${JSON.stringify(wanted)}`, () => {
+    it(`are not created with ${JSON.stringify(wanted)}`, () => {
       const { error } = StatusListCreation.safeParse(wanted);
       expect(error?.issues.map((issue) => issue.path.join('.'))).to.deep.equal([path]);
     });
   }
 
-  it('serve others from now on, are signed by others, and every process is told', async () => {
+  it('can be assigned to another configuration and key chain, and every process is notified', async () => {
     const { id } = await create();
     expect(await update(id, { credentialConfigurationId: 'card' })).to.include({
       id,
@@ -138,7 +138,7 @@ describe('Status lists, for administrators', () => {
     expect(world.woken).to.deep.equal(Array(3).fill({ type: 'status-list', tenantId: ACME, listId: id }));
   });
 
-  it('stay under a CA that readers trust once credentials use them', async () => {
+  it('keep a trusted CA once credentials use them', async () => {
     const list = await create({ keyChainId: 'status-list' });
     await use(list);
     expect(await endOf(update(list.id, { keyChainId: 'elsewhere' }))).to.equal('conflict');
@@ -166,7 +166,7 @@ describe('Status lists, for administrators', () => {
     expect(await endOf(update(list.id, { keyChainId: 'elsewhere' }))).to.equal('conflict');
   });
 
-  it('go while no credential uses them, and every process is told', async () => {
+  it('can be removed while no credential uses them, and every process is notified', async () => {
     const [unused, used] = [await create(), await create()];
     await use(used);
     await remove(unused.id);
@@ -176,7 +176,7 @@ describe('Status lists, for administrators', () => {
     expect(await endOf(remove(used.id))).to.equal('conflict');
   });
 
-  it(`are at most ${MAX_UNUSED_LISTS} that nothing uses`, async () => {
+  it(`are limited to ${MAX_UNUSED_LISTS} unused ones`, async () => {
     const [first] = [await create({ capacity: 100 })];
     await world.write(async ({ statusLists }) => {
       for (let copy = 1; copy < MAX_UNUSED_LISTS; copy++) await statusLists.add({ ...first, id: `copy-${copy}` });
@@ -226,7 +226,7 @@ function isPermutation(secret: Uint8Array, capacity: number): boolean {
 }
 
 describe('status list allocation', () => {
-  it('hands out every index of a list exactly once', () => {
+  it('allocates every index of a list exactly once', () => {
     for (const capacity of [1, 2, 3, 7, 8, 99, 100, 101, 104, 1000, 1024, 65_537, 100_000, 1_048_576]) {
       expect(isPermutation(SECRET, capacity), String(capacity)).to.equal(true);
     }
@@ -240,7 +240,7 @@ describe('status list allocation', () => {
     );
   });
 
-  it('gives a run the indices of its counters, wherever the run begins', () => {
+  it('maps a run of counters to indices, wherever the run begins', () => {
     const run = fc.tuple(fc.nat(900), fc.nat(100));
     const prepared = prepareAllocation(SECRET, 1000);
     const whole = allocate(SECRET, 0, 1000, 1000);
@@ -308,14 +308,14 @@ describe('status list allocation', () => {
 });
 
 describe('a reserve of counters', () => {
-  it('hands out what it was given, each once', () => {
+  it('assigns each counter once', () => {
     const reserve = new CounterReserve(8);
     reserve.add(10, 20);
     expect([reserve.take(4), reserve.take(4), reserve.take(4), reserve.take(2)]).to.deep.equal([10, 14, undefined, 18]);
     expect(reserve.take(1)).to.equal(undefined);
   });
 
-  it('joins what comes back in whichever order', () => {
+  it('merges returned counters in any order', () => {
     const reserve = new CounterReserve(8);
     for (const first of [20, 0, 30, 10]) reserve.add(first, first + 10);
     expect(reserve.take(40)).to.equal(0);
@@ -328,7 +328,7 @@ describe('a reserve of counters', () => {
     expect(reserve.take(10), 'where others were before').to.equal(5);
   });
 
-  it('tells how many it keeps below a counter', () => {
+  it('counts the counters below a limit', () => {
     const reserve = new CounterReserve(8);
     reserve.add(10, 20);
     reserve.add(30, 40);
@@ -338,7 +338,7 @@ describe('a reserve of counters', () => {
     expect(reserve.countBelow(40)).to.equal(16);
   });
 
-  it('keeps no counter twice, which two credentials would share', () => {
+  it('rejects a duplicate counter, which two credentials would share', () => {
     const reserve = new CounterReserve(8);
     reserve.add(0, 10);
     for (const [first, end] of [

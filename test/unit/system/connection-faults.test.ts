@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { unavailableFor } from '../../../adapters/persistence/database-faults.ts';
+import { toStoreError } from '../../../adapters/persistence/database-faults.ts';
 import { connectionFault, nameFault } from '../../../adapters/remote/connection-fault.ts';
-import { StoreUnavailable } from '../../../application/ports/store.ts';
+import { StoreUnavailableError } from '../../../application/ports/store.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 
 const failure = (code: string) => Object.assign(new Error(`10.1.2.3 internal.example secret ${code}`), { code });
@@ -51,20 +51,20 @@ describe('A fault of a driver', () => {
     for (const code of codes) {
       it(`${code} means that ${message}`, () => {
         const cause = fault(code);
-        const error = unavailableFor(cause);
-        expect(error).to.be.instanceOf(StoreUnavailable);
+        const error = toStoreError(cause);
+        expect(error).to.be.instanceOf(StoreUnavailableError);
         expect(error).to.deep.include({ message, cause });
       });
     }
   }
 
-  it('without a code is known by its words', () => {
+  it('without a code is recognized by its message', () => {
     for (const message of ['Connection terminated unexpectedly', 'Client was closed and is not queryable'])
-      expect(unavailableFor(fault(undefined, message))).to.be.instanceOf(StoreUnavailable);
+      expect(toStoreError(fault(undefined, message))).to.be.instanceOf(StoreUnavailableError);
   });
 
-  it('of any other kind stays what it is, and so does what is none', () => {
+  it('of any other kind is unchanged, and so is a value that is no fault', () => {
     const others = [fault('23505'), fault('40001'), fault('SQLITE_CONSTRAINT'), fault('42601'), 'text'];
-    for (const error of [...others, new Failure('conflict')]) expect(unavailableFor(error)).to.equal(error);
+    for (const error of [...others, new Failure('conflict')]) expect(toStoreError(error)).to.equal(error);
   });
 });

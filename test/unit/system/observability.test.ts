@@ -24,11 +24,11 @@ describe('The part of traces that is kept', () => {
     return flags.filter((flag) => flag === '01').length / REQUESTS;
   };
 
-  it('is not for callers to choose, by whatever id they give a trace', () => {
+  it('cannot be chosen by callers with a trace id', () => {
     for (const traceId of CHOSEN) expect(keptOf(new OwnSampler(0.1), traceId), traceId).to.be.within(0.05, 0.15);
   });
 
-  it('is all, or nothing, where that is wanted', () => {
+  it('is all or nothing if configured', () => {
     for (const traceId of CHOSEN) {
       expect(keptOf(new OwnSampler(1), traceId)).to.equal(1);
       expect(keptOf(new OwnSampler(0), traceId)).to.equal(0);
@@ -44,7 +44,7 @@ describe('The part of traces that is kept', () => {
 const ONE_PIECE = 4096;
 
 describe('the log of a process that shares its output with others', () => {
-  it('is written in blocks of whole lines that no other can come into', async () => {
+  it('is written in blocks of complete lines', async () => {
     const blocks: string[] = [];
     const write = sinon.stub(fs, 'write').callsFake(((_: number, text: Buffer, ...rest: unknown[]) => {
       blocks.push(String(text));

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { progressOf } from '../../../bootstrap/commands/reseal.ts';
 
-describe('What npm run reseal tells of a pass', () => {
+describe('Progress of npm run reseal', () => {
   const cases: readonly (readonly [done: number, pending: number, told: string])[] = [
     [0, 3, '0 of 3 sealed anew'],
     [1, 3, '1 of 3 sealed anew'],

@@ -63,7 +63,7 @@ describe('The size of a schema', () => {
     });
   }
 
-  it('leaves room for what people write', () => {
+  it('allows realistic sizes', () => {
     const address = {
       type: 'object',
       properties: named(20, { type: 'string', maxLength: 100, pattern: '^[a-z]+$' }),
@@ -93,7 +93,7 @@ describe('The size of a schema', () => {
     }
   });
 
-  it('counts where what was compiled is kept', () => {
+  it('includes cached compiled schemas', () => {
     const small = validator.compile({ type: 'object' });
     const large = validator.compile({ properties: named(400, { type: 'string' }) } as JsonObject);
     expect(sizeOf(small)).to.be.greaterThan(40_000);

@@ -34,7 +34,7 @@ describe('The time of a database of one process', () => {
     return { time, passes, isSet, reading, minutes };
   };
 
-  it('goes on with the time of day', () => {
+  it('advances with the time of day', () => {
     const { minutes, isSet, reading } = begin();
     expect(minutes(3)).to.deep.equal([1, 2, 3]);
     isSet(3_000);
@@ -81,7 +81,7 @@ describe('The time of a database of one process', () => {
     }
   });
 
-  it('goes out from what was stored, until the time of day has stood for a quarter of an hour', () => {
+  it('starts from the stored time, until the time of day was consistent for a quarter of an hour', () => {
     for (const [stored, hours] of [
       [START - 5 * HOUR, -5],
       [START + 5 * HOUR, 5],
@@ -93,7 +93,7 @@ describe('The time of a database of one process', () => {
     }
   });
 
-  it('says when it leaves out a rest of the service, and when the clock is wrong for another reason', () => {
+  it('reports a pause of the service, and a clock that is wrong for another reason', () => {
     const rested = begin(START - 100_000);
     rested.reading();
     expect(rested.time.isCatchingUp).to.equal(true);
@@ -113,7 +113,7 @@ describe('The time of a database of one process', () => {
     expect(fresh.time.isCatchingUp).to.equal(false);
   });
 
-  it('takes the time of day at once after a short break', () => {
+  it('uses the time of day immediately after a short pause', () => {
     const { reading } = begin(START - 4_000);
     expect(reading()).to.equal(0);
   });

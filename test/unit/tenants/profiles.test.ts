@@ -6,7 +6,7 @@ import { findCredentialProblems } from '../../../domain/issuance/credential-find
 import { effectiveIssuance, IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import { findIssuanceProblems, findProfileProblems } from '../../../domain/issuance/issuance-findings.ts';
 import { findKeyChainProblems } from '../../../domain/keys/key-chain-findings.ts';
-import { contradictions, type Finding, holdsTo, type Profile, warningsOf } from '../../../domain/shared/finding.ts';
+import { type Finding, includesProfile, type Profile, profileViolations, warningsOf } from '../../../domain/shared/finding.ts';
 import { findStatusListProblems } from '../../../domain/tenants/settings-findings.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { findPresentationProblems } from '../../../domain/verification/presentation-findings.ts';
@@ -66,7 +66,7 @@ const PRESENTATION = {
 
 const members = (findings: readonly Finding[]) => findings.map(({ member }) => member);
 
-describe('What somebody refuses of a configuration', () => {
+describe('Warnings about a configuration', () => {
   const refused = (findings: readonly Finding[]) => members(findings.filter(({ refusedBy = [] }) => refusedBy.includes('haip')));
 
   const ofIssuance = (changes: object, profile: Profile | null = null) =>
@@ -97,7 +97,7 @@ describe('What somebody refuses of a configuration', () => {
       { haip: false },
     ],
   ];
-  it('of an issuer: nothing of attestations that somebody is trusted for, or that nobody asks for', () => {
+  it('of an issuer: none about attestations if a list is trusted or attestations are optional', () => {
     const walletProviderTrustLists = ['https://lists.example/lote'];
     const signers = { walletProviderTrustListCertificates: [] };
     expect(ofIssuance({ walletClients: [], walletProviderTrustLists, ...signers })).to.deep.equal([]);
@@ -113,7 +113,7 @@ describe('What somebody refuses of a configuration', () => {
     });
   }
 
-  it('of an issuer: nothing of one that does as HAIP says, nor of what its profile fills in', () => {
+  it('of an issuer: none for one that conforms to HAIP, nor for values that its profile sets', () => {
     expect(ofIssuance({})).to.deep.equal([]);
     for (const none of [null, undefined]) {
       const open = { walletAttestationRequired: none, dPopNonce: none };
@@ -124,7 +124,7 @@ describe('What somebody refuses of a configuration', () => {
     }
   });
 
-  it('of a tenant that takes a profile on: whom its issuer keeps out from then on', () => {
+  it('of a tenant that adopts a profile: wallets that its issuer will exclude', () => {
     const stored = (changes: object) => ({
       ...IssuanceConfigurationBody.parse({ ...ISSUANCE, walletClients: [], ...changes }),
       ...{ id: 'default' as const, createdAt: new Date(0), updatedAt: new Date(0) },
@@ -175,7 +175,7 @@ describe('What somebody refuses of a configuration', () => {
     });
   }
 
-  it('of a credential: nothing of one that can end, hide and be proved', () => {
+  it('of a credential: none for one with expiry, selective disclosure and key binding', () => {
     expect(ofCredential(CREDENTIAL)).to.deep.equal([]);
     expect(ofCredential({ ...CREDENTIAL, lifeTime: 3600 })).to.deep.equal([]);
     expect(members(ofCredential({ ...CREDENTIAL, lifeTime: 3599 }))).to.deep.equal(['lifeTime']);
@@ -189,7 +189,7 @@ describe('What somebody refuses of a configuration', () => {
     expect(ofCredential({ ...elsewhere, vct: { vct: 'urn:pid', name: 'Acme' } })).to.deep.equal([]);
   });
 
-  it('of a driving licence: the elements that it lacks, where it holds any', () => {
+  it('of a driving licence: missing elements, if it has any', () => {
     expect(ofCredential(LICENCE)).to.deep.equal([]);
     const [flat, ...none] = ofCredential({ ...LICENCE, claims: { family_name: 'Lovelace' } });
     expect(none).to.deep.equal([]);
@@ -293,13 +293,13 @@ describe('What somebody refuses of a configuration', () => {
     expect(link?.message).to.match(/^the link has about \d{4} characters; above 1200 no QR code is made/);
   });
 
-  it('of a request: nothing of claims that stand in a set, or without sets', () => {
+  it('of a request: none for claims in a set, or without sets', () => {
     const claims = [{ id: 'name', path: ['name'] }];
     for (const more of [{ claims }, { claims, claim_sets: [['name']] }, {}])
       expect(ofPresentation({ dcql_query: { credentials: [{ ...QUERY, ...more }] } })).to.deep.equal([]);
   });
 
-  it('of a request: nothing of transactions that an SD-JWT VC confirms', () => {
+  it('of a request: none for transactions that an SD-JWT VC confirms', () => {
     const transaction_data = [{ type: 'pay', credential_ids: ['pid'] }];
     expect(ofPresentation({ transaction_data })).to.deep.equal([]);
   });
@@ -339,11 +339,15 @@ const UNBOUND = { keyBinding: false, credentialReusePolicy: null };
 
 describe('The profile of the European wallet', () => {
   /** Members that a profile refuses, with the rules. */
-  const refused = (findings: readonly Finding[], profile: Profile) => contradictions(findings, profile).map(({ path }) => path);
+  const refused = (findings: readonly Finding[], profile: Profile) => profileViolations(findings, profile).map(({ path }) => path);
 
   it('has all rules of HAIP, and not the other way round', () => {
-    expect([holdsTo('eu', 'haip'), holdsTo('eu', 'eu'), holdsTo('haip', 'haip')]).to.deep.equal([true, true, true]);
-    expect([holdsTo('haip', 'eu'), holdsTo(null, 'haip'), holdsTo(null, 'eu')]).to.deep.equal([false, false, false]);
+    expect([includesProfile('eu', 'haip'), includesProfile('eu', 'eu'), includesProfile('haip', 'haip')]).to.deep.equal([true, true, true]);
+    expect([includesProfile('haip', 'eu'), includesProfile(null, 'haip'), includesProfile(null, 'eu')]).to.deep.equal([
+      false,
+      false,
+      false,
+    ]);
     const issuance = IssuanceConfigurationBody.parse({
       ...{ display, registrationCert: CERTIFICATE, dPopRequired: false },
     });
@@ -352,7 +356,7 @@ describe('The profile of the European wallet', () => {
 
   it('names the rule, the member and what to change', () => {
     const issuance = IssuanceConfigurationBody.parse({ display, algorithms: ['ES256', 'EdDSA'] });
-    const [fault] = contradictions(findIssuanceProblems(issuance, 'eu'), 'eu');
+    const [fault] = profileViolations(findIssuanceProblems(issuance, 'eu'), 'eu');
     expect(fault).to.deep.equal({
       path: 'algorithms',
       message:
@@ -379,7 +383,7 @@ describe('The profile of the European wallet', () => {
     });
   }
 
-  it('counts signatures by agreed algorithms alone, also of what was stored before', () => {
+  it('accepts signatures by agreed algorithms only, also in stored configurations', () => {
     const of = (algorithms: unknown, profile: Profile | null) =>
       effectiveIssuance(IssuanceConfigurationBody.parse({ display, algorithms }), profile).algorithms;
     expect(of(undefined, 'eu')).to.deep.equal(['ES256', 'ES384', 'ES512']);
@@ -399,7 +403,7 @@ describe('The profile of the European wallet', () => {
   const attested = (changes: object, profile: Profile | null = 'eu') =>
     effectiveCredential(credential(changes), profile).keyAttestationsRequired;
 
-  it('takes attested keys wherever there are keys, as far as nobody said which', () => {
+  it('requires attested keys for bound credentials unless the configuration says otherwise', () => {
     for (const open of [undefined, null]) {
       expect(attested({ keyAttestationsRequired: open })).to.deep.equal({});
       expect(attested({ keyAttestationsRequired: open }, 'haip')).to.equal(open);
@@ -411,7 +415,7 @@ describe('The profile of the European wallet', () => {
     expect(attested(UNBOUND)).to.equal(undefined);
   });
 
-  it('wants both types of proof, which are offered where attestations are demanded', () => {
+  it('requires both types of proof, which are offered if attestations are required', () => {
     for (const keyAttestationsRequired of [{}, undefined]) {
       const one = credential({ keyAttestationsRequired, proofTypes: ['jwt'] });
       expect(refused(findCredentialProblems(one, 'eu'), 'eu')).to.include('proofTypes');
@@ -429,7 +433,7 @@ describe('The profile of the European wallet', () => {
     expect([of(null), of('eu')]).to.deep.equal([undefined, undefined]);
   });
 
-  it('demands to know how often a copy is presented', () => {
+  it('requires a reuse policy', () => {
     const open = credential({ credentialReusePolicy: undefined });
     expect(refused(findCredentialProblems(open, 'eu'), 'eu')).to.deep.equal(['credentialReusePolicy']);
     expect(refused(findCredentialProblems(open, 'haip'), 'haip')).to.deep.equal([]);

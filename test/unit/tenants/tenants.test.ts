@@ -2,8 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { PickUpSecret } from '../../../application/clients/client-secrets.ts';
 import type { WakeUp } from '../../../application/ports/event-bus.ts';
-import { GetOwnSettings, mergeSettings, UpdateOwnSettings } from '../../../application/tenants/own-settings.ts';
 import { RemoveEndedTenants } from '../../../application/tenants/remove-ended-tenants.ts';
+import { GetTenantSettings, mergeSettings, UpdateTenantSettings } from '../../../application/tenants/tenant-settings.ts';
 import {
   CreateTenant,
   DeleteTenant,
@@ -13,7 +13,7 @@ import {
   UpdateTenant,
 } from '../../../application/tenants/tenants.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { parseWritten } from '../../../domain/shared/parse-written.ts';
+import { parseInput } from '../../../domain/shared/parse-input.ts';
 import { TenantCreation, TenantUpdate } from '../../../domain/tenants/tenant.ts';
 import { ACME, type AdministrationWorld, anAdministration, aWorld, codeOf, endOf, MANAGER, ROOT, type World } from '../administrators.ts';
 
@@ -38,14 +38,14 @@ describe('Tenants', () => {
     }
   });
 
-  it('are made with an administrator whose secret is told once and can be fetched once', async () => {
+  it('are created with an administrator whose secret is returned once and can be fetched once', async () => {
     const { clients, newSecret } = await world.createTenant({ roles: ['clients:manage'] });
     expect(clients.map(({ clientId, roles }) => [clientId, ...roles])).to.deep.equal([['acme-admin', 'clients:manage']]);
     expect(await new PickUpSecret(world).execute(MANAGER, 'acme-admin')).to.equal(newSecret?.secret);
     expect(await codeOf(new PickUpSecret(world).execute(MANAGER, 'acme-admin'))).to.equal('gone');
   });
 
-  it('are made whole or not at all', async () => {
+  it('are created atomically', async () => {
     const roles = ['clients:manage' as const];
     await world.createTenant({ roles });
     const admin = (await new GetTenant(world).execute(MANAGER, ACME)).clients[0];
@@ -65,7 +65,7 @@ describe('Tenants', () => {
     expect(await codeOf(world.createTenant({ roles: ['tenants:manage'] }))).to.equal('invalid_input');
   });
 
-  it('change only in what is said; null brings defaults back', async () => {
+  it('change only the given properties; null restores defaults', async () => {
     await world.createTenant({ sessionConfig: { ttlSeconds: 100, cleanupMode: 'anonymize' } });
     const update = new UpdateTenant(world);
     const { tenant } = await update.execute(ROOT, ACME, { sessionConfig: { ttlSeconds: null } });
@@ -89,7 +89,7 @@ describe('Tenants', () => {
 
   it('set their own defaults for status lists field by field', async () => {
     await world.createTenant();
-    const change = new UpdateOwnSettings(world);
+    const change = new UpdateTenantSettings(world);
     const caller = world.caller(['issuance:manage']);
     await change.execute(caller, { statusListConfig: { bits: 2, ttl: 90 } });
     const tenant = await change.execute(caller, { statusListConfig: { ttl: null, immediateUpdate: true } });
@@ -123,7 +123,7 @@ describe('The list of tenants', () => {
     expect(await list()).to.deep.equal([['aardvark', 'aardvark-admin'], ['acme'], ['zebra']]);
   });
 
-  it('shows each as it was made', async () => {
+  it('returns each as it was created', async () => {
     const wanted = {
       id: 'beta',
       name: 'Beta',
@@ -144,11 +144,11 @@ describe('The list of tenants', () => {
     const { maintenance } = world.store;
     // The removal waits until processes that still know the tenant have ended what they do.
     const later = new Date((await maintenance.time()).getTime() + 61_000);
-    while ((await maintenance.removeRemains(later, 500)) > 0);
+    while ((await maintenance.removeRemainingRows(later, 500)) > 0);
     expect(await removals()).to.deep.equal([]);
   });
 
-  it('changes in what is said, and every process is told', async () => {
+  it('changes a tenant, and every process is notified', async () => {
     world.clock.forward(1_000);
     const { tenant } = await update('acme', { name: 'Acme & Co', description: 'More', status: 'suspended' });
     expect(tenant).to.deep.include({ name: 'Acme & Co', description: 'More', status: 'suspended' });
@@ -160,7 +160,7 @@ describe('The list of tenants', () => {
     expect(world.woken).to.deep.equal(Array(2).fill({ type: 'tenant', tenantId: 'acme' }));
   });
 
-  it('loses one with all that it had, and every process is told', async () => {
+  it('removes a tenant with all its data, and every process is notified', async () => {
     await create({ id: 'beta', roles: ['clients:manage'] });
     await remove('beta');
     expect(world.woken).to.deep.equal([{ type: 'tenant', tenantId: 'beta' }]);
@@ -176,7 +176,7 @@ describe('The list of tenants', () => {
 
   it('loses one also when its remains cannot be removed now', async () => {
     const { maintenance } = world.store;
-    Object.assign(maintenance, { removeRemains: () => Promise.reject(new Error('locked')) });
+    Object.assign(maintenance, { removeRemainingRows: () => Promise.reject(new Error('locked')) });
     expect(await endOf(remove('acme'))).to.equal('done');
     expect(await endOf(get('acme'))).to.equal('not_found');
   });
@@ -221,9 +221,8 @@ describe('The list of tenants', () => {
     ['status lists of a moment', { statusListConfig: { ttl: 59 } }, 'statusListConfig.ttl'],
   ];
   for (const [what, change, path] of invalid) {
-    it(`takes none with ${what}`, async () => {
-      const wanted = async () =>
-        new CreateTenant(world).execute(ROOT, parseWritten(TenantCreation, { id: 'fine', name: 'Fine', ...change }));
+    it(`rejects one with ${what}`, async () => {
+      const wanted = async () => new CreateTenant(world).execute(ROOT, parseInput(TenantCreation, { id: 'fine', name: 'Fine', ...change }));
       expect(await endOf(wanted())).to.equal(`invalid_input ${path}`);
       expect(await list()).to.deep.equal([['acme']]);
     });
@@ -231,8 +230,8 @@ describe('The list of tenants', () => {
 
   describe('as a tenant sees itself', () => {
     const caller = () => world.caller(['issuance:manage']);
-    const own = () => new GetOwnSettings({}).execute(caller());
-    const change = (wanted: object) => new UpdateOwnSettings(world).execute(caller(), wanted);
+    const own = () => new GetTenantSettings({}).execute(caller());
+    const change = (wanted: object) => new UpdateTenantSettings(world).execute(caller(), wanted);
 
     it('has its settings, field by field, until they are reset', async () => {
       expect(await own()).to.include({ id: 'acme', sessionConfig: null, statusListConfig: null });
@@ -246,25 +245,25 @@ describe('The list of tenants', () => {
       expect(await own()).to.include({ sessionConfig: null, statusListConfig: null, name: 'Acme' });
     });
 
-    it('refuses settings when somebody else changed the tenant at the same time: conflict', async () => {
+    it('rejects settings if the tenant was changed concurrently: conflict', async () => {
       const stale = await world.store.forTenant(ACME, ({ tenant }) => tenant.get());
       await change({ statusListConfig: { bits: 2 } });
       const save = world.write(({ tenant }) => tenant.save({ ...stale, name: 'Late' }));
       expect(await endOf(save)).to.equal('conflict');
     });
 
-    it('refuses settings of a tenant that is gone: not_found', async () => {
+    it('rejects settings of a removed tenant: not_found', async () => {
       const gone = caller();
       await remove('acme');
-      expect(await endOf(new UpdateOwnSettings(world).execute(gone, { sessionConfig: null }))).to.equal('not_found');
-      expect(await endOf(new GetOwnSettings({}).execute(gone))).to.equal('not_found');
+      expect(await endOf(new UpdateTenantSettings(world).execute(gone, { sessionConfig: null }))).to.equal('not_found');
+      expect(await endOf(new GetTenantSettings({}).execute(gone))).to.equal('not_found');
     });
   });
 });
 
 const HOUR_MS = 3_600_000;
 
-describe('Tenants whose time is over', () => {
+describe('Tenants after their end', () => {
   let world: World;
   const inHours = (hours: number) => new Date(world.clock.now().getTime() + hours * HOUR_MS).toISOString();
   const run = (now = world.clock.now()) => new RemoveEndedTenants(world).execute(now, 100);
@@ -285,7 +284,7 @@ describe('Tenants whose time is over', () => {
     expect(heard.filter(({ type }) => type === 'tenant')).to.deep.equal([{ type: 'tenant', tenantId: ACME }]);
   });
 
-  it('stay until then, and while one of two clocks says so', async () => {
+  it('remain until then, and while one of two clocks is behind', async () => {
     expect((await run()).removed).to.equal(0);
     // The clock of the database is ahead.
     expect((await run(new Date(inHours(2)))).removed).to.equal(0);
@@ -296,7 +295,7 @@ describe('Tenants whose time is over', () => {
     expect(await isThere()).to.equal(true);
   });
 
-  it('are not brought back by a change that comes before their removal', async () => {
+  it('are not restored by a change before their removal', async () => {
     world.clock.forward(HOUR_MS);
     for (const change of [{ endsAt: null }, { endsAt: inHours(1) }, { name: 'Again' }])
       expect(await codeOf(new UpdateTenant(world).execute(ROOT, ACME, change))).to.equal('conflict');

@@ -2,13 +2,13 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { hashCode } from '../../../application/oauth/pre-authorized-code-grant.ts';
 import type { WakeUp } from '../../../application/ports/event-bus.ts';
-import { StoreUnavailable } from '../../../application/ports/store.ts';
+import { StoreUnavailableError } from '../../../application/ports/store.ts';
 import { assertCurrent, attempt, attemptFor, record } from '../../../application/transactions/attempt.ts';
-import type { Known } from '../../../application/transactions/known.ts';
+import type { TenantTransaction } from '../../../application/transactions/tenant-transaction.ts';
 import { issue } from '../../../domain/issuance/issuing.ts';
-import type { UsedValue } from '../../../domain/oauth/used-value.ts';
+import type { ConsumedValue } from '../../../domain/oauth/consumed-value.ts';
 import type { Session, SessionOutcome } from '../../../domain/sessions/session.ts';
-import { answered, noted } from '../../../domain/sessions/session-change.ts';
+import { acceptAndEnd, updateOutcome } from '../../../domain/sessions/session-change.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { fetched } from '../../support/fetched.ts';
@@ -33,7 +33,7 @@ describe('attempt', () => {
   });
   afterEach(() => sinon.restore());
 
-  const run = <T>(work: (known: Known) => Promise<T>, tenantId = ACME) =>
+  const run = <T>(work: (known: TenantTransaction) => Promise<T>, tenantId = ACME) =>
     attempt(world, tenantId, (known) => {
       runs.push(known.isStored ? 'stored' : 'memory');
       return work(known);
@@ -42,7 +42,7 @@ describe('attempt', () => {
   const refuse = async () => {
     throw refusal;
   };
-  const aUse = (): UsedValue => ({
+  const aUse = (): ConsumedValue => ({
     kind: 'c_nonce',
     hash: world.random.token(),
     expiresAt: new Date(world.clock.time + 60_000),
@@ -52,19 +52,19 @@ describe('attempt', () => {
   const change = () => world.issues();
   const reads = () => sinon.spy(world.store, 'read');
 
-  it('works on what is remembered, and reads nothing', async () => {
+  it('uses cached data, and reads nothing', async () => {
     const read = reads();
-    expect(await run(async ({ configured }) => configured.tenantId)).to.equal(ACME);
+    expect(await run(async ({ tenant: configured }) => configured.tenantId)).to.equal(ACME);
     expect([runs, read.callCount]).to.deep.equal([['memory'], 0]);
   });
 
-  it('works on what is stored where nothing is remembered', async () => {
+  it('uses stored data without cached data', async () => {
     const elsewhere = world.elsewhere();
     const known = await attempt(elsewhere, ACME, async ({ isStored }) => isStored);
     expect(known).to.equal(true);
   });
 
-  it('does nothing for a tenant that is not there', async () => {
+  it('does nothing for an unknown tenant', async () => {
     expect(await endOf(run(async () => {}, 'nobody' as TenantId))).to.equal('not_found');
     expect(runs).to.deep.equal([]);
   });
@@ -75,15 +75,15 @@ describe('attempt', () => {
     expect([runs, read.callCount]).to.deep.equal([['memory'], 1]);
   });
 
-  it('works once more when it was refused by a configuration of the past', async () => {
+  it('runs once more after a rejection by an outdated configuration', async () => {
     await change();
     expect(await run(async (known) => (known.isStored ? 'done' : refuse()))).to.equal('done');
     expect(runs).to.deep.equal(['memory', 'stored']);
   });
 
-  it('works once more when it was refused for a session that is remembered', async () => {
+  it('runs once more after a rejection for a cached session', async () => {
     const { session } = await anOffer(world);
-    const work = async (known: Known) => {
+    const work = async (known: TenantTransaction) => {
       await known.session(session.publicId);
       return known.isStored ? 'done' : refuse();
     };
@@ -97,7 +97,7 @@ describe('attempt', () => {
     expect(runs).to.deep.equal(['memory', 'stored']);
   });
 
-  it('commits what looked at nothing that changed, and claims nothing when anything did', async () => {
+  it('commits if nothing that was read has changed, and claims nothing otherwise', async () => {
     const [one, two] = [await anOffer(world), await anOffer(world)];
     await change();
     await run((known) => known.commit({ session: fetched(one.session) }));
@@ -108,12 +108,12 @@ describe('attempt', () => {
     expect(runs).to.deep.equal(['memory', 'stored']);
   });
 
-  it('commits nothing that rests on a configuration of the past, and then does it on the present one', async () => {
+  it('commits nothing with an outdated configuration, and then commits with the current one', async () => {
     const { session } = await anOffer(world);
     await change();
     const used = aUse();
     await run(async (known) => {
-      await known.configured.issuance();
+      await known.tenant.issuance();
       return known.commit({ uses: [used], session: fetched(session) });
     });
     expect(runs).to.deep.equal(['memory', 'stored']);
@@ -121,7 +121,7 @@ describe('attempt', () => {
     expect(await endOf(run((known) => known.commit({ uses: [used] })))).to.equal('conflict');
   });
 
-  it('reads nothing beside a configuration of the past', async () => {
+  it('reads nothing with an outdated configuration', async () => {
     const { session } = await anOffer(world);
     await change();
     await run((known) => known.confirm(known.reads.session(session.id)));
@@ -140,7 +140,7 @@ describe('attempt', () => {
   it('commits nothing for a tenant that is suspended after it was read', async () => {
     const { session } = await anOffer(world);
     await change();
-    const work = async (known: Known) => {
+    const work = async (known: TenantTransaction) => {
       if (!known.isStored) return refuse();
       await world.change({ status: 'suspended' });
       return known.commit({ session: fetched(session) });
@@ -153,7 +153,7 @@ describe('attempt', () => {
   it('repeats nothing after a commit', async () => {
     await change();
     const used = aUse();
-    const work = async (known: Known) => {
+    const work = async (known: TenantTransaction) => {
       if (known.isStored) await known.commit({ uses: [used] });
       return refuse();
     };
@@ -161,7 +161,7 @@ describe('attempt', () => {
     runs = [];
     const { session } = await anOffer(world);
     await world.caller();
-    const onMemory = async (known: Known) => {
+    const onMemory = async (known: TenantTransaction) => {
       await known.commit({ session: fetched(session) });
       await change();
       return refuse();
@@ -170,7 +170,7 @@ describe('attempt', () => {
     expect(runs).to.deep.equal(['memory']);
   });
 
-  it('repeats nothing when nobody knows what became of a commit', async () => {
+  it('does not retry when the result of a commit is unknown', async () => {
     const lost = new Error('the connection broke');
     sinon.stub(world.store, 'commit').callsFake(() => Promise.reject(lost));
     const error = await run((known) => known.commit({ uses: [aUse()] })).catch((reason: unknown) => reason);
@@ -180,9 +180,9 @@ describe('attempt', () => {
 
   it('repeats nothing while the database cannot be reached', async () => {
     const work = async () => {
-      throw new StoreUnavailable('no connection');
+      throw new StoreUnavailableError('no connection');
     };
-    expect(await run(work).catch((error: unknown) => error)).to.be.instanceOf(StoreUnavailable);
+    expect(await run(work).catch((error: unknown) => error)).to.be.instanceOf(StoreUnavailableError);
     expect(runs).to.deep.equal(['memory']);
   });
 
@@ -197,24 +197,24 @@ describe('attempt', () => {
     expect((await world.session(session.id)).status).to.equal('completed');
   });
 
-  it('says of what it was refused for, as the use case puts it', async () => {
+  it('reports the rejected part, with the error of the use case', async () => {
     const { session } = await anOffer(world);
     const used = aUse();
     await run((known) => known.commit({ uses: [used] }));
     const gone = { ...fetched(session), id: 'gone' as Session['id'] };
     const refusals = {
-      uses: (kind: UsedValue['kind']) => new Failure('invalid_nonce', kind),
+      uses: (kind: ConsumedValue['kind']) => new Failure('invalid_nonce', kind),
       session: () => new Failure('gone'),
     };
     const ends = [{ uses: [used] }, { session: gone }].map((part) => endOf(run((known) => known.commit(part, refusals))));
     expect(await Promise.all(ends)).to.deep.equal(['invalid_nonce', 'gone']);
   });
 
-  it('says nothing of what was refused for something remembered, and works once more', async () => {
+  it('hides a rejection of cached data, and runs once more', async () => {
     const { session } = await anOffer(world);
     await world.store.commit(ACME, { session: fetched(session) }, world.clock.now());
     const told: boolean[] = [];
-    const work = async (known: Known) => {
+    const work = async (known: TenantTransaction) => {
       const found = await known.session(session.publicId);
       const gone = () => {
         told.push(known.isStored);
@@ -226,7 +226,7 @@ describe('attempt', () => {
     expect([runs, told]).to.deep.equal([['memory', 'stored'], [true]]);
   });
 
-  it('tells a session that is over from what ends the request', async () => {
+  it('distinguishes an ended session from other rejections', async () => {
     const { session } = await anOffer(world);
     const used = aUse();
     const tried = (part: object) => run((known) => known.tryCommit({ session: fetched(session), ...part }, {}));
@@ -236,7 +236,7 @@ describe('attempt', () => {
   });
 });
 
-describe('What an attempt leaves in memory', () => {
+describe('The cache after an attempt', () => {
   let world: WalletWorld;
 
   before(async () => {
@@ -245,18 +245,18 @@ describe('What an attempt leaves in memory', () => {
   beforeEach(() => world.caller());
   afterEach(() => sinon.restore());
 
-  const run = <T>(work: (known: Known) => Promise<T>) => attempt(world, ACME, work);
-  const aUse = (): UsedValue => ({
+  const run = <T>(work: (known: TenantTransaction) => Promise<T>) => attempt(world, ACME, work);
+  const aUse = (): ConsumedValue => ({
     kind: 'c_nonce',
     hash: world.random.token(),
     expiresAt: new Date(world.clock.time + 60_000),
   });
-  const remembered = ({ publicId }: Session) => world.tenantConfigurations.remembered.session(ACME, publicId);
+  const remembered = ({ publicId }: Session) => world.tenantConfigurations.sessionCache.session(ACME, publicId);
   it('is the session that was opened, at no other tenant', async () => {
     const { session } = await anOffer(world);
     expect(remembered(session)).to.deep.equal(session);
     const other = 'nobody' as TenantId;
-    expect(world.tenantConfigurations.remembered.session(other, session.publicId)).to.equal(undefined);
+    expect(world.tenantConfigurations.sessionCache.session(other, session.publicId)).to.equal(undefined);
   });
 
   it('follows the status that a commit gives', async () => {
@@ -269,16 +269,16 @@ describe('What an attempt leaves in memory', () => {
     const { session } = await anOffer(world);
     // Another process has noted what a backend was told.
     const outcome = { deliveries: [] } as unknown as SessionOutcome;
-    await world.store.commit(ACME, { session: noted(session, outcome, undefined) }, world.clock.now());
+    await world.store.commit(ACME, { session: updateOutcome(session, outcome, undefined) }, world.clock.now());
     await run((known) => known.commit({ session: fetched(session) }));
     expect(remembered(session)).to.equal(undefined);
     const { outcome: kept, status } = await world.session(session.id);
     expect([kept, status]).to.deep.equal([outcome, 'fetched']);
   });
 
-  it('is the grant of an offer, until somebody uses it', async () => {
+  it('is the grant of an offer, until it is redeemed', async () => {
     const { code } = await anOffer(world);
-    const grant = () => world.tenantConfigurations.remembered.grant(ACME, hashCode(code));
+    const grant = () => world.tenantConfigurations.sessionCache.grant(ACME, hashCode(code));
     expect(grant()).to.deep.include({ kind: 'pre_authorized_code', consumedAt: null });
     await new Wallet(world).redeem(code);
     expect(grant()).to.equal(undefined);
@@ -286,7 +286,7 @@ describe('What an attempt leaves in memory', () => {
 
   it('ends with its answer', async () => {
     const { session } = await anOffer(world);
-    await run((known) => known.commit({ session: answered(session, 'complete', {}) }));
+    await run((known) => known.commit({ session: acceptAndEnd(session, 'complete', {}) }));
     expect(remembered(session)).to.equal(undefined);
   });
 
@@ -313,26 +313,26 @@ describe('What an attempt leaves in memory', () => {
   for (const [what, end, meet] of refused) {
     it(`ends with a refusal for ${what}`, async () => {
       const { session } = await anOffer(world);
-      const { uses = [] } = (await meet(session)) as { uses?: UsedValue[] };
+      const { uses = [] } = (await meet(session)) as { uses?: ConsumedValue[] };
       const refusals = { uses: () => new Failure('invalid_nonce'), session: () => new Failure('gone') };
       await run(async (known) => {
         if (known.isStored) return;
         expect(remembered(session)).to.deep.equal(session);
-        await known.configured.issuance();
+        await known.tenant.issuance();
         expect(await endOf(known.commit({ uses, session: fetched(session) }, refusals))).to.equal(end);
       });
       expect(remembered(session)).to.equal(undefined);
     });
   }
 
-  it('is nothing of what could not be opened', async () => {
+  it('contains no session that could not be created', async () => {
     const { session } = await anOffer(world);
     const twin = { ...session, id: 'twin' as Session['id'], publicId: 'twin' as Session['publicId'] };
     const refused = await record(world, ACME, { opens: { session: twin }, revisions: { all: 99 } });
     expect([refused.done, remembered(twin)]).to.deep.equal([false, undefined]);
   });
 
-  it('wakes up those who watch a session that has another status', async () => {
+  it('notifies the watchers of a session whose status changed', async () => {
     const { session } = await anOffer(world);
     const heard: WakeUp[] = [];
     world.eventBus.subscribe((wakeUp) => heard.push(wakeUp));
@@ -343,20 +343,20 @@ describe('What an attempt leaves in memory', () => {
   });
 
   describe('attemptFor', () => {
-    it('keeps the rights of a client as long as its tenant is configured as before', async () => {
+    it('uses the cached rights of a client as long as the tenant is unchanged', async () => {
       const caller = rememberedCaller(await world.caller());
-      const again = sinon.spy(caller, 'again');
+      const again = sinon.spy(caller, 'reauthorize');
       const known = await attemptFor(world, caller, async (_, present) => present.roles);
       expect([known, again.callCount]).to.deep.equal([caller.roles, 0]);
     });
 
-    it('judges them anew with what is stored, and once', async () => {
+    it('evaluates them again with stored data, once', async () => {
       const caller = rememberedCaller(await world.caller());
-      const again = sinon.spy(caller, 'again');
+      const again = sinon.spy(caller, 'reauthorize');
       await world.issues();
-      const isNew = await attemptFor(world, caller, async (known, { configured }) => {
+      const isNew = await attemptFor(world, caller, async (known, { tenant: configured }) => {
         if (!known.isStored) throw new Failure('forbidden');
-        return configured === known.configured && configured !== caller.remembered;
+        return configured === known.tenant && configured !== caller.cachedTenant;
       });
       expect([isNew, again.callCount]).to.deep.equal([true, 1]);
     });
@@ -366,12 +366,12 @@ describe('What an attempt leaves in memory', () => {
     const aim = async (own: WalletWorld) => {
       const caller = rememberedCaller(await own.caller());
       const { session } = await anOffer(own);
-      const commit = (known: Known) => known.commit({ session: fetched(session) });
-      const read = (known: Known) => known.confirm(known.reads.session(session.id));
+      const commit = (known: TenantTransaction) => known.commit({ session: fetched(session) });
+      const read = (known: TenantTransaction) => known.confirm(known.reads.session(session.id));
       return async () => [await endOf(attemptFor(own, caller, commit)), await endOf(attemptFor(own, caller, read))];
     };
 
-    it('was suspended by another process is told so', async () => {
+    it('was suspended by another process is rejected', async () => {
       const own = await WalletWorld.open();
       const ends = await aim(own);
       await own.change({ status: 'suspended' });
@@ -387,17 +387,17 @@ describe('What an attempt leaves in memory', () => {
   });
 
   describe('assertCurrent', () => {
-    it('holds for the present configuration only, and asks to come again otherwise', async () => {
-      const { configured } = await world.caller();
+    it('is valid for the current configuration only, and requires a retry otherwise', async () => {
+      const { tenant: configured } = await world.caller();
       await assertCurrent(world.store, configured);
       await world.issues();
       const { code, details } = await failureOf(assertCurrent(world.store, configured));
       expect([code, details.retryAfterSeconds]).to.deep.equal(['unavailable', 1]);
     });
 
-    it('holds for no tenant that is suspended', async () => {
+    it('is rejected for a suspended tenant', async () => {
       await world.change({ status: 'suspended' });
-      const { configured } = await world.caller();
+      const { tenant: configured } = await world.caller();
       expect(await endOf(assertCurrent(world.store, configured))).to.equal('unavailable');
       await world.change({ status: 'active' });
     });

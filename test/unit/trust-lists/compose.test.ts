@@ -3,11 +3,11 @@ import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 import { composeList } from '../../../domain/trust-lists/compose-list.ts';
-import { assertListable, keyChainIdsOf } from '../../../domain/trust-lists/entity-certificates.ts';
-import { withNoticeTexts } from '../../../domain/trust-lists/legal-notice.ts';
+import { assertCertificatesValid, keyChainIdsOf } from '../../../domain/trust-lists/entity-certificates.ts';
+import { normalizeNotices } from '../../../domain/trust-lists/legal-notice.ts';
 import { MAX_ENTITIES, type TrustListEntity, TrustListReplacement } from '../../../domain/trust-lists/list-configuration.ts';
 import { parseTrustList } from '../../../domain/trust-lists/lote.ts';
-import { chooseSigner, documentOf } from '../../../domain/trust-lists/published-list.ts';
+import { documentOf, selectListSigner } from '../../../domain/trust-lists/published-list.ts';
 import type { SchemeInformation, TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 import { aKeyChain } from '../../contract/store/builders.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
@@ -88,7 +88,7 @@ function refusalOf(work: () => unknown): string | undefined {
   }
 }
 
-describe('A trust list of our own', () => {
+describe('A published trust list', () => {
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
     [leaf, older, external] = [
@@ -105,8 +105,8 @@ describe('A trust list of our own', () => {
     ];
   });
 
-  describe('says', () => {
-    it('no more than it must, unless the operator says more', () => {
+  describe('contains', () => {
+    it('only required properties, unless the operator adds others', () => {
       expect(compose()).to.deep.equal({
         LoTE: {
           ListAndSchemeInformation: {
@@ -120,7 +120,7 @@ describe('A trust list of our own', () => {
       });
     });
 
-    it('what the operator says about its scheme', () => {
+    it('the scheme information of the operator', () => {
       const scheme: SchemeInformation = {
         LoTEType: 'urn:acme:list',
         SchemeOperatorName: [{ lang: 'de', value: 'Acme GmbH' }],
@@ -140,7 +140,7 @@ describe('A trust list of our own', () => {
       expect(schemeIn(compose([], scheme))).to.deep.include(scheme);
     });
 
-    it('who is trusted, with a page and an address of each', () => {
+    it('each entity, with a page and an address', () => {
       const info = {
         name: 'Université',
         lang: 'fr',
@@ -167,7 +167,7 @@ describe('A trust list of our own', () => {
       });
     });
 
-    it('what others anchor: the CA of a key chain, or the leaves of one that has none', () => {
+    it('the anchors: the CA of a key chain, or the leaves of one without a CA', () => {
       const [issuance, revocation] = servicesIn(compose([internal()]));
       expect(certificatesIn(issuance)).to.deep.equal([root.certificate]);
       expect(certificatesIn(revocation)).to.deep.equal([leaf.certificate, older.certificate]);
@@ -179,7 +179,7 @@ describe('A trust list of our own', () => {
       expect(issuance).not.to.have.property('ServiceStatus');
     });
 
-    it('the certificate of somebody else, the first where there is a chain', () => {
+    it('the certificate of an external entity, the first one of a chain', () => {
       const issuerCertPem = `${pem(external)}\n${pem(root)}`;
       const services = servicesIn(compose([foreign({ issuerCertPem })]));
       expect(services).to.have.length(1);
@@ -228,7 +228,7 @@ describe('A trust list of our own', () => {
       });
     }
 
-    it('says what the operator says where that differs', () => {
+    it('uses the values of the operator if they differ', () => {
       const LoTEType = `${ETSI}/LoTEType/EUPIDProvidersList`;
       const scheme = schemeIn(compose([], { LoTEType, SchemeTerritory: 'DE' }));
       expect(scheme.SchemeTerritory).to.equal('DE');
@@ -271,7 +271,7 @@ describe('A trust list of our own', () => {
       }
     });
 
-    it('with policies beside notices', () => {
+    it('with policies and notices together', () => {
       const policy = { LoTEPolicy: { lang: 'en', uriValue: 'https://acme.example/policy' } };
       const notice = { LoTELegalNotice: 'As is.' };
       expect(faults(scheme({ PolicyOrLegalNotice: [policy, policy] }))).to.deep.equal([]);
@@ -281,7 +281,7 @@ describe('A trust list of our own', () => {
       ]);
     });
 
-    it('with what is none', () => {
+    it('with invalid entities', () => {
       for (const body of [
         {},
         { entities: 'all' },
@@ -317,18 +317,18 @@ describe('A trust list of our own', () => {
     const policy = { LoTEPolicy: { lang: 'en', uriValue: 'https://acme.example/policy' } };
     const noticesOf = (data: TrustListData | null | undefined) => data?.LoTE?.ListAndSchemeInformation?.PolicyOrLegalNotice;
     const stored = (...entries: object[]) => ({ LoTE: { ListAndSchemeInformation: { PolicyOrLegalNotice: entries } } }) as TrustListData;
-    expect(noticesOf(withNoticeTexts(stored(older, policy)))).to.deep.equal([{ LoTELegalNotice: 'As is.' }]);
-    expect(noticesOf(withNoticeTexts(stored(policy, older)))).to.deep.equal([policy]);
-    expect(withNoticeTexts({})).to.deep.equal({});
+    expect(noticesOf(normalizeNotices(stored(older, policy)))).to.deep.equal([{ LoTELegalNotice: 'As is.' }]);
+    expect(noticesOf(normalizeNotices(stored(policy, older)))).to.deep.equal([policy]);
+    expect(normalizeNotices({})).to.deep.equal({});
     const written = TrustListReplacement.parse({ entities: [], data: stored(older) });
     expect(noticesOf(written.data)).to.deep.equal([{ LoTELegalNotice: 'As is.' }]);
     expect(faults({ entities: [], data: stored({ LoTELegalNotice: { value: 'x' } }) })).to.have.length(1);
   });
 
-  describe('lists nobody', () => {
-    const check = (...entities: TrustListEntity[]) => refusalOf(() => assertListable(entities, chains, NOW));
+  describe('rejects entities', () => {
+    const check = (...entities: TrustListEntity[]) => refusalOf(() => assertCertificatesValid(entities, chains, NOW));
 
-    it('unless all certificates are there, readable and not over', () => {
+    it('unless all certificates are present, readable and not expired', () => {
       expect(check(internal(), foreign())).to.equal(undefined);
       expect(check(internal(), internal({ issuerKeyChainId: 'none' }))).to.equal(
         'entities.1.issuerKeyChainId: There is no key chain "none".',
@@ -355,7 +355,7 @@ describe('A trust list of our own', () => {
       }
     });
 
-    it('by a key chain that is gone when the list is made', () => {
+    it('by a key chain that is removed while the list is created', () => {
       expect(refusalOf(() => compose([internal({ revocationKeyChainId: 'gone' })]))).to.match(/^entities\.0\.revocationKeyChainId: /);
     });
 
@@ -373,7 +373,7 @@ describe('A trust list of our own', () => {
         ...changes,
       });
     const chosen = (all: readonly KeyChain[], wanted?: string) => {
-      const { chain: by, nextUpdate } = chooseSigner(all, NOW, wanted);
+      const { chain: by, nextUpdate } = selectListSigner(all, NOW, wanted);
       return [by.id, nextUpdate.toISOString()];
     };
     const IN_30_DAYS = '2026-07-01T12:00:00.000Z';
@@ -389,14 +389,14 @@ describe('A trust list of our own', () => {
       expect(chosen([signer('a', 300), signer('bb', 300)])).to.deep.equal(['a', IN_30_DAYS]);
     });
 
-    it('by none of another usage, and by none that is over', () => {
+    it('by no key chain with another usage or an expired certificate', () => {
       expect(refusalOf(() => chosen([signer('a', 300, { usages: ['signing'] })]))).to.match(/trustList/);
       expect(refusalOf(() => chosen([signer('a', -1)]))).to.match(/expired/);
       expect(refusalOf(() => chosen([signer('a', 300), signer('bb', -1)], 'bb'))).to.match(/expired/);
       expect(refusalOf(() => chosen([signer('a', 300), chain('s')], 's'))).to.match(/usage "trustList"/);
     });
 
-    it('and tells what it says', () => {
+    it('and can be read', () => {
       const payload = Buffer.from('{"LoTE":{"é":1}}').toString('base64url');
       expect(documentOf({ jwt: `e30.${payload}.AA` })).to.deep.equal({ LoTE: { é: 1 } });
     });

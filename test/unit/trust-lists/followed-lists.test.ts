@@ -6,12 +6,12 @@ import { RemoteError } from '../../../application/ports/remote.ts';
 import { TenantConfigurations } from '../../../application/tenant-cache/tenant-configurations.ts';
 import { ForecastTrust, TrustForecastQuery } from '../../../application/trust-forecast/trust-forecast.ts';
 import { ConfirmSigner, ListFollowedLists } from '../../../application/trust-lists/followed-lists.ts';
-import { gatherAnchors } from '../../../application/trust-lists/listed-anchors.ts';
+import { collectAnchors } from '../../../application/trust-lists/listed-anchors.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
-import { tellHeldLists } from '../../../application/trust-lists/tell-held-lists.ts';
+import { reportHeldLists } from '../../../application/trust-lists/report-held-lists.ts';
 import { pinSigners, thumbprintOf } from '../../../application/trust-lists/verify-trust-list.ts';
 import { trustListsProbe } from '../../../bootstrap/wiring/trust-lists-check.ts';
-import { assertNoJump } from '../../../domain/trust-lists/freshness.ts';
+import { assertNoSequenceJump } from '../../../domain/trust-lists/freshness.ts';
 import type { TrustList } from '../../../domain/trust-lists/lote.ts';
 import { WALLET_PROVIDERS } from '../../../domain/trust-lists/select-certificates.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
@@ -27,7 +27,7 @@ import { endOf, WalletWorld } from '../wallet-kit.ts';
 
 const PLACE = { uri: 'https://lists.example/list' };
 
-describe('Lists of others that a tenant relies on', () => {
+describe('External trust lists of a tenant', () => {
   let world: WalletWorld;
   let signer: Certified;
   before(async () => {
@@ -42,21 +42,21 @@ describe('Lists of others that a tenant relies on', () => {
   const hold = (id: string, by: string | undefined) =>
     world.store
       .lists(ACME)
-      .holdAgainst(
+      .recordProblem(
         id,
         PLACE,
         { fault: 'untrusted_signer', reason: 'nobody knows them', ...(by !== undefined && { signer: by }) },
         world.clock.now(),
       );
 
-  it('are shown with what is held against them', async () => {
+  it('are returned with their problem', async () => {
     await hold('one', signer.certificate);
     const [shown, ...others] = await new ListFollowedLists(world).execute(await world.caller());
     expect(others).to.deep.equal([]);
     expect([shown?.id, shown?.place, shown?.held?.signer]).to.deep.equal(['one', PLACE, signer.certificate]);
   });
 
-  it('are signed by somebody else only where one waits, by its fingerprint, and a configuration names the list', async () => {
+  it('accept a new signer only while one waits, by its fingerprint, if a configuration names the list', async () => {
     const fingerprint = thumbprintOf(signer.certificate);
     expect(await confirm('none', fingerprint)).to.equal('not_found');
     await hold('nobody', undefined);
@@ -94,7 +94,7 @@ function jump(before: number | undefined, next: number, hours = 1): string {
   const seenAt = new Date(NOW.getTime() - hours * HOUR_MS);
   const seen = before === undefined ? undefined : { sequenceNumber: before, contentHash: 'x', seenAt };
   try {
-    assertNoJump(seen, { sequenceNumber: next, contentHash: 'y' }, NOW);
+    assertNoSequenceJump(seen, { sequenceNumber: next, contentHash: 'y' }, NOW);
     return 'taken';
   } catch (error) {
     return (error as Error).message.split(':')[0] ?? '';
@@ -146,7 +146,7 @@ async function gatherBesideOtherWork(lists: readonly TrustList[]) {
     if (isGathering) setImmediate(countTurns);
   };
   setImmediate(countTurns);
-  const anchors = await gatherAnchors(asked);
+  const anchors = await collectAnchors(asked);
   isGathering = false;
   return { size: anchors.size, turns };
 }
@@ -202,7 +202,7 @@ class SilentLog extends Log {
   override error(): void {}
 }
 
-describe('The good copy of a trust list of others', () => {
+describe('The stored copy of an external trust list', () => {
   let store: MemoryStore;
   let clock: SetClock;
   let remote: FakeRemote;
@@ -242,7 +242,7 @@ describe('The good copy of a trust list of others', () => {
       const entries = await audit.list({ limit: 20, ascending: true, kind: 'followed-trust-list' } as never);
       return entries.map(({ action, target, detail }) => ({ action, target, ...JSON.parse(detail) }));
     });
-  const kept = async () => (await store.lists(ACME).keptLists(10))[0];
+  const kept = async () => (await store.lists(ACME).storedLists(10))[0];
   const isHealthy = () =>
     trustListsProbe(store, clock, new InProcessEventBus())
       .check()
@@ -273,7 +273,7 @@ describe('The good copy of a trust list of others', () => {
     expect(await read()).to.equal('unavailable');
   });
 
-  it('is none of a large list, also where an earlier release was small', async () => {
+  it('is not kept for a large list, even if an earlier release of the list was small', async () => {
     const large = Array.from({ length: 600 }, (_, at) => ({ ...provider.entity(), name: `${at} Sixth` }));
     publish({ ...named('Sixth', 6), entities: large });
     clock.time += 2 * HOUR;
@@ -284,7 +284,7 @@ describe('The good copy of a trust list of others', () => {
     expect(await read()).to.equal('unavailable');
   });
 
-  it('counts until it ends where other content comes under its number; an event and the health say so', async () => {
+  it('is used until it expires if other content has its number, which is reported by an event and the health check', async () => {
     publish(named('Another', 5));
     clock.time += 2 * HOUR;
     restart();
@@ -306,7 +306,7 @@ describe('The good copy of a trust list of others', () => {
     expect([await read(), await isHealthy()]).to.deep.equal(['Sixth', true]);
   });
 
-  it('does not stand in for an older release, nor for one that is damaged', async () => {
+  it('does not replace an older release, nor a damaged one', async () => {
     restart();
     publish(named('Fourth', 4));
     expect(await read()).to.equal('sequence_went_back');
@@ -315,7 +315,7 @@ describe('The good copy of a trust list of others', () => {
     expect(await read()).to.equal('malformed');
   });
 
-  it('goes on where somebody else signs; the new signer vouches for nobody, and waits for a person', async () => {
+  it('stays in use if the signer changes; the new signer is not trusted and waits for confirmation', async () => {
     const changed = () => answer(provider.list({ ...named('Changed', 6), signer: stranger }));
     clock.time += 2 * HOUR;
     changed();
@@ -335,18 +335,18 @@ describe('The good copy of a trust list of others', () => {
     expect(await read(), 'it has ended').to.equal('untrusted_signer');
   });
 
-  it('is told to other systems once for each thing that came, and again when the broker did not have it', async () => {
+  it('is reported once for each waiting list, and again if the broker did not receive it', async () => {
     const told: HeldListNotice[] = [];
     let answer: 'taken' | 'refused' | 'lost' = 'lost';
     const publisher = {
       isReady: true,
-      async tellHeldList(notice: HeldListNotice) {
+      async publishHeldList(notice: HeldListNotice) {
         if (answer === 'lost') throw new Error('the broker is gone');
         told.push(notice);
         return answer === 'taken';
       },
     } as unknown as EventPublisher;
-    const tell = () => tellHeldLists({ maintenance: store.maintenance, publisher, log: new SilentLog() });
+    const tell = () => reportHeldLists({ maintenance: store.maintenance, publisher, log: new SilentLog() });
     await tell();
     publish(named('Another', 5));
     clock.time += 2 * HOUR;
@@ -379,7 +379,7 @@ describe('The good copy of a trust list of others', () => {
     expect([held?.fault, held?.signer]).to.deep.equal(['untrusted_signer', undefined]);
   });
 
-  it('goes on where the list of another territory stands at its address', async () => {
+  it('stays in use if the list of another territory is served at its address', async () => {
     publish(named('German', 6, { SchemeTerritory: 'DE' }));
     clock.time += 2 * HOUR;
     expect(await read()).to.equal('German');
@@ -396,7 +396,7 @@ describe('The good copy of a trust list of others', () => {
     expect(await read(third)).to.equal('untrusted_signer');
   });
 
-  it('stands in for nothing that cannot be had once the cache was cleared', async () => {
+  it('is not used for an unavailable list after the cache was cleared', async () => {
     await store.lists(ACME).distrustCopies();
     restart();
     remote.answer = () => new RemoteError('timeout', 'late');
@@ -406,9 +406,9 @@ describe('The good copy of a trust list of others', () => {
     expect(await read()).to.equal('Fifth');
   });
 
-  it('is forgotten a week after it ended and was asked for last', async () => {
+  it('is removed a week after it expired and was last used', async () => {
     const { maintenance } = store;
-    const forget = (days: number) => maintenance.forgetKeptTrustLists(new Date(clock.time + days * DAY), 10);
+    const forget = (days: number) => maintenance.forgetStoredTrustLists(new Date(clock.time + days * DAY), 10);
     expect(await forget(29)).to.equal(0);
     expect([await forget(31), await kept()]).to.deep.equal([1, undefined]);
   });
@@ -443,7 +443,7 @@ describe('The good copy of a trust list of others', () => {
       xml({ sequenceNumber: 10, issuedAt: '2020-01-01T00:00:00Z' }, stranger);
       restart();
       expect(await get()).to.equal(second);
-      const held = (await store.lists(ACME).keptLists(10)).map((one) => one.held?.signer);
+      const held = (await store.lists(ACME).storedLists(10)).map((one) => one.held?.signer);
       expect(held).to.include(stranger.certificate);
     });
   });

@@ -5,12 +5,12 @@ import type { JsonObject } from '../../../domain/shared/json.ts';
 import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 import { composeList } from '../../../domain/trust-lists/compose-list.ts';
 import { certificatesOf } from '../../../domain/trust-lists/entity-certificates.ts';
-import { assertDistinct } from '../../../domain/trust-lists/entity-identity.ts';
-import { assertNoJump, assertSuccession } from '../../../domain/trust-lists/freshness.ts';
+import { assertDistinctIdentities } from '../../../domain/trust-lists/entity-identity.ts';
+import { assertNoSequenceJump, assertSequenceIncreases } from '../../../domain/trust-lists/freshness.ts';
+import { parseInternalTrustListAddress } from '../../../domain/trust-lists/internal-address.ts';
 import type { TrustListEntity } from '../../../domain/trust-lists/list-configuration.ts';
 import { isListOfIssuers, profileOf } from '../../../domain/trust-lists/list-profiles.ts';
 import { parseTrustList } from '../../../domain/trust-lists/lote.ts';
-import { ownTrustListOf } from '../../../domain/trust-lists/own-address.ts';
 import { TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 import {
   credentialIssuers,
@@ -18,7 +18,7 @@ import {
   selectCertificates,
   type TrustPurpose,
 } from '../../../domain/trust-lists/select-certificates.ts';
-import { goodPeriods, isWithin } from '../../../domain/trust-lists/service-history.ts';
+import { approvedPeriods, isWithin } from '../../../domain/trust-lists/service-history.ts';
 import { assertSigningTime, parseDateTime, parseSignedList } from '../../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import { aKeyChain } from '../../contract/store/builders.ts';
@@ -67,7 +67,7 @@ describe('The document of a trust list', () => {
   const entityOf = (...given: Parameters<typeof entity>) => read({}, entity(...given)).entities[0];
   const serviceOf = (changes: object) => entityOf({}, service(changes))?.services[0];
 
-  it('keeps no text of any length, and no more certificates than can be read', () => {
+  it('limits the length of texts, and the number of certificates', () => {
     const long = 'x'.repeat(2_001);
     for (const changes of [{ ServiceStatus: long }, { ServiceTypeIdentifier: long }]) {
       expect(faultOf(() => serviceOf(changes))).to.equal('malformed');
@@ -82,7 +82,7 @@ describe('The document of a trust list', () => {
     expect(faultOf(() => serviceOf(of(1, 'A'.repeat(20_004))))).to.equal('malformed');
   });
 
-  it('tells who is listed for what', () => {
+  it('lists entities with their services', () => {
     expect(read({}, entity({}, service()))).to.deep.include({
       sequenceNumber: 5,
       nextUpdate: new Date('2027-02-15T07:00:00Z'),
@@ -93,7 +93,7 @@ describe('The document of a trust list', () => {
     expect(entityOf({ TEAddress: { TEPostalAddress: [{ Country: 'DE' }] } })?.country).to.equal('DE');
   });
 
-  it('tells nothing by what is no text', () => {
+  it('ignores values that are no text', () => {
     for (const Country of [5, null, ['DE']]) {
       expect(entityOf({ TEAddress: { TEPostalAddress: [{ Country }] } })?.country).to.equal(undefined);
     }
@@ -141,7 +141,7 @@ describe('The document of a trust list', () => {
     });
   });
 
-  describe('vouches', () => {
+  describe('selects certificates', () => {
     let one: Certified;
     before(async () => {
       one = await certify({ name: 'One' });
@@ -167,7 +167,7 @@ describe('The document of a trust list', () => {
       expect(revocation(of('Revocation', 'nonsense'))).to.deep.equal([]);
     });
 
-    it('by certificates in base64 and nothing like it', () => {
+    it('by certificates in strict base64 only', () => {
       const { certificate } = one;
       const chosen = (text: string) => select(credentialIssuers(), of('Issuance', text)).length;
       const other = certificate.endsWith('=') ? certificate.replace(/=+$/, '') : `${certificate}A`;
@@ -179,7 +179,7 @@ describe('The document of a trust list', () => {
 describe('The signature of a trust list', () => {
   const list = (header: object) => parseSignedList(`${buildSigningInput({ alg: 'ES256', ...header }, { LoTE: {} })}.AA`);
 
-  it('says whose it is, by certificates before all else', () => {
+  it('names its signer, by certificates first', () => {
     expect(list({ x5c: ['AAAA'] }).signer).to.deep.equal({ chain: ['AAAA'] });
     expect(list({ 'x5t#S256': 'x' }).signer).to.deep.equal({ thumbprint: 'x' });
     expect(list({ x5c: ['AAAA'], 'x5t#S256': 'x' }).signer).to.deep.equal({ chain: ['AAAA'] });
@@ -188,7 +188,7 @@ describe('The signature of a trust list', () => {
     }
   });
 
-  it('was made when it says, in either form', () => {
+  it('has a signing time in either form', () => {
     const seconds = NOW.getTime() / 1000;
     const made = (header: object) => faultOf(() => assertSigningTime(list({ x5c: ['AAAA'], ...header }), NOW));
     expect([made({ iat: seconds + 300 }), made({ sigT: '2027-01-15T08:05:00Z' })]).to.deep.equal(['taken', 'taken']);
@@ -209,16 +209,16 @@ describe('The signature of a trust list', () => {
 
   it('has another number with each release', () => {
     const release = (sequenceNumber: number, contentHash = 'a') => ({ sequenceNumber, contentHash });
-    const following = (...next: Parameters<typeof release>) => faultOf(() => assertSuccession(release(5), release(...next)));
+    const following = (...next: Parameters<typeof release>) => faultOf(() => assertSequenceIncreases(release(5), release(...next)));
     expect([following(6, 'b'), following(5), following(5, 'b'), following(4)]).to.deep.equal([
       ...['taken', 'taken', 'sequence_reused', 'sequence_went_back'],
     ]);
     // As releases were remembered once: by the very document.
     const remembered = (documentHash: string) =>
-      faultOf(() => assertSuccession(release(5, 'document'), { ...release(5, 'content'), documentHash }));
+      faultOf(() => assertSequenceIncreases(release(5, 'document'), { ...release(5, 'content'), documentHash }));
     expect([remembered('document'), remembered('other')]).to.deep.equal(['taken', 'sequence_reused']);
     const seen = { ...release(5), seenAt: new Date(NOW.getTime() - 1_000) };
-    const jump = (number: number, before?: typeof seen) => faultOf(() => assertNoJump(before, release(number), NOW));
+    const jump = (number: number, before?: typeof seen) => faultOf(() => assertNoSequenceJump(before, release(number), NOW));
     expect([jump(2_005, seen), jump(2_006, seen), jump(1e14), jump(1e14 + 1)]).to.deep.equal([
       ...['taken', 'sequence_jumped', 'taken', 'sequence_jumped'],
     ]);
@@ -232,8 +232,8 @@ describe('The signature of a trust list', () => {
 describe('A trust list of this service', () => {
   const PUBLIC = 'https://id.example';
 
-  it('is known by its address', () => {
-    expect(ownTrustListOf(`${PUBLIC}/acme/trust-list/main`, PUBLIC)).to.deep.equal({
+  it('is identified by its address', () => {
+    expect(parseInternalTrustListAddress(`${PUBLIC}/acme/trust-list/main`, PUBLIC)).to.deep.equal({
       tenantId: 'acme',
       listId: 'main',
     });
@@ -248,7 +248,7 @@ describe('A trust list of this service', () => {
       `${PUBLIC}/Acme/trust-list/main`,
       PUBLIC,
     ]) {
-      expect(ownTrustListOf(uri, PUBLIC), uri).to.equal(undefined);
+      expect(parseInternalTrustListAddress(uri, PUBLIC), uri).to.equal(undefined);
     }
   });
 
@@ -270,7 +270,7 @@ describe('A trust list of this service', () => {
     }
   });
 
-  it('says of what its author may not set who does', () => {
+  it('rejects properties that its author may not set, with the reason', () => {
     const messages = (data: unknown) => TrustListData.safeParse(data).error?.issues.map(({ message }) => message);
     const scheme = (members: object) => messages({ LoTE: { ListAndSchemeInformation: members } });
     expect(scheme({ LoTESequenceNumber: 5, x: 1 })).to.deep.equal(['LoTESequenceNumber is written by the service and cannot be set']);
@@ -279,7 +279,7 @@ describe('A trust list of this service', () => {
     expect(messages('x')?.join()).to.match(/expected object/);
   });
 
-  it('has an address of the scheme for entities whose country is known', async () => {
+  it('has the scheme address for entities with a known country', async () => {
     const issuerCertPem = pem(await certify({ name: 'A' }));
     const addresses = (country?: string) => {
       const info = { name: 'A', ...(country !== undefined && { country }) };
@@ -317,7 +317,7 @@ describe('A trust list of this service', () => {
     });
     const faults = (...entities: TrustListEntity[]) => {
       try {
-        assertDistinct(entities, chains, OWNER);
+        assertDistinctIdentities(entities, chains, OWNER);
         return [];
       } catch (error) {
         return (error as Failure).details.errors?.map(({ path, message }) => `${path}: ${/entities\.\d/.exec(message)?.[0]}`);
@@ -327,7 +327,7 @@ describe('A trust list of this service', () => {
     expect(faults(entity('a'), entity('b'))).to.deep.equal(['entities.1.info.name: entities.0']);
     expect(faults(entity('a'), entity('b'), entity('a'))).to.deep.equal(['entities.1.info.name: entities.0']);
     const owned = { ...OWNER, country: 'DE' };
-    expect(() => assertDistinct([entity('a'), entity('b', 'DE')], chains, owned), 'one country').to.throw();
+    expect(() => assertDistinctIdentities([entity('a'), entity('b', 'DE')], chains, owned), 'one country').to.throw();
     const source = (keyChainId: string) => ({ purpose: 'Issuance', member: 'issuerKeyChainId', keyChainId }) as const;
     expect(certificatesOf(source('none'), chains), 'of a key chain without certificates').to.deep.equal([]);
   });
@@ -336,10 +336,10 @@ describe('A trust list of this service', () => {
 const day = (number: number) => new Date(Date.UTC(2026, 0, number));
 const state = (status: string, since: number) => ({ type: 't', status, since: day(since) });
 const periods = (...history: ReturnType<typeof state>[]) =>
-  goodPeriods(day(20), history, ({ status }) => status === 'good').map(({ from, until }) => [from.getUTCDate(), until.getUTCDate()]);
+  approvedPeriods(day(20), history, ({ status }) => status === 'good').map(({ from, until }) => [from.getUTCDate(), until.getUTCDate()]);
 
 describe('The history of a service', () => {
-  it('has the periods in which it stood as it has to, in whatever order they come', () => {
+  it('has the periods with the required status, in any order', () => {
     expect(periods(state('good', 10), state('bad', 5), state('good', 1))).to.deep.equal([
       [10, 20],
       [1, 5],
@@ -349,12 +349,12 @@ describe('The history of a service', () => {
       [1, 5],
     ]);
   });
-  it('has none of what began with the present state or later, and of what began at one time', () => {
+  it('omits states that began with the current one or later, and several with the same time', () => {
     expect(periods(state('good', 20), state('good', 25))).to.deep.equal([]);
     expect(periods(state('good', 5), state('bad', 5))).to.deep.equal([]);
     expect(periods(state('bad', 5), state('good', 5))).to.deep.equal([]);
   });
-  it('counts from the beginning of a period, and not at its end', () => {
+  it('includes the beginning of a period, and excludes its end', () => {
     const period = [{ from: day(1), until: day(5) }];
     expect([1, 4, 5].map((at) => isWithin(period, day(at)))).to.deep.equal([true, true, false]);
   });
@@ -397,14 +397,14 @@ describe('The history of a service', () => {
       });
     }
 
-    it('is read, and counts for who asks for the time of issuance alone', async () => {
+    it('is read, and only counts for verification at the time of issuance', async () => {
       const list = await read([notified]);
       const [selected] = selectCertificates(list, credentialIssuers(undefined, 'issuance'));
       expect(selected?.periods).to.deep.equal([{ from: day(10), until: day(20) }]);
       expect(selected?.isFormer).to.equal(true);
       expect(selectCertificates(list, credentialIssuers())).to.deep.equal([]);
     });
-    it('vouches for nothing where it cannot be read', async () => {
+    it('trusts nothing if it is malformed', async () => {
       const broken = [
         undefined,
         'none',

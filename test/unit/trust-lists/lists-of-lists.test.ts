@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
 import { Log } from '../../../application/ports/log.ts';
 import { RemoteError } from '../../../application/ports/remote.ts';
-import { StoreUnavailable } from '../../../application/ports/store.ts';
+import { StoreUnavailableError } from '../../../application/ports/store.ts';
 import { TenantConfigurations } from '../../../application/tenant-cache/tenant-configurations.ts';
-import { askLists } from '../../../application/trust-lists/ask-lists.ts';
-import { areSame, gatherAnchors, type ListSource } from '../../../application/trust-lists/listed-anchors.ts';
+import { areSame, collectAnchors, type ListSource } from '../../../application/trust-lists/listed-anchors.ts';
+import { queryLists } from '../../../application/trust-lists/query-lists.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { signersOf } from '../../../application/trust-lists/verify-trust-list.ts';
 import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
@@ -88,33 +88,33 @@ describe('A list of lists', () => {
     ...{ uri: LOTL, signers: signersOf([europe.certificate]), purpose: credentialIssuers(), follow: {} },
     ...changes,
   });
-  const ask = (one = source()) => askLists(lists, ACME, [one]);
+  const ask = (one = source()) => queryLists(lists, ACME, [one]);
   /** Territories whose issuer counts. */
   const vouched = async (one = source()) => {
-    const anchors = [...(await gatherAnchors(await ask(one))).values()].map(({ certificate }) => certificate);
+    const anchors = [...(await collectAnchors(await ask(one))).values()].map(({ certificate }) => certificate);
     return [...issuers].flatMap(([territory, { certificate }]) => (anchors.includes(certificate) ? [territory] : []));
   };
   const refusals = async (one = source()) => (await ask(one)).flatMap((asked) => ('refusal' in asked ? [asked.refusal.message] : []));
 
   it('leads to the national lists, each under the signer that it names', async () => {
     expect(await vouched()).to.deep.equal(['DE', 'FR', 'IT']);
-    const [anchor] = (await gatherAnchors(await ask())).values();
+    const [anchor] = (await collectAnchors(await ask())).values();
     expect(anchor?.listings[0]?.list).to.deep.equal({ uri: addressOf('DE'), sequenceNumber: 1, via: LOTL });
   });
 
-  it('is followed by who says so alone', async () => {
+  it('is followed only if the configuration enables it', async () => {
     const { follow: _follow, ...unsaid } = source();
     expect(await vouched(unsaid)).to.deep.equal([]);
     const [refusal] = await refusals(unsaid);
     expect(refusal).to.match(/^malformed: it only points to other lists/);
   });
 
-  it('is asked for the territories that count, and nobody else is called', async () => {
+  it('is only followed to the selected territories, and no other list is fetched', async () => {
     expect(await vouched(source({ follow: { territories: ['FR'] } }))).to.deep.equal(['FR']);
     expect(remote.calls.map(({ url }) => url)).to.deep.equal([LOTL, addressOf('FR')]);
   });
 
-  it('gives the same lists as long as nothing changes, so that what was made of them stays', async () => {
+  it('returns the same objects as long as nothing changes, so that derived values stay cached', async () => {
     const one = source();
     expect(areSame(await ask(one), await ask(one))).to.equal(true);
     expect(remote.calls).to.have.length(4);
@@ -136,7 +136,7 @@ describe('A list of lists', () => {
     ],
   };
   for (const [what, [breakIt, reason]] of Object.entries(broken)) {
-    it(`goes on where a national list ${what}, for whose issuers nobody vouches`, async () => {
+    it(`skips a national list that ${what}, so its issuers are not trusted`, async () => {
       breakIt();
       expect(await vouched()).to.deep.equal(['DE', 'IT']);
       const [refusal, ...more] = await refusals();
@@ -147,14 +147,14 @@ describe('A list of lists', () => {
   it('waits for no list that does not answer longer than for all of them together', async () => {
     const { request } = remote;
     remote.request = (url, options) => (url === addressOf('FR') ? new Promise(() => {}) : request.call(remote, url, options));
-    const asked = await askLists(lists, ACME, [source()], 1_000);
-    const anchors = [...(await gatherAnchors(asked)).values()].map(({ certificate }) => certificate);
+    const asked = await queryLists(lists, ACME, [source()], 1_000);
+    const anchors = [...(await collectAnchors(asked)).values()].map(({ certificate }) => certificate);
     expect(anchors).to.deep.equal([certificateOf('DE'), certificateOf('IT')]);
     const [refusal] = asked.flatMap((one) => ('refusal' in one ? [one.refusal.message] : []));
     expect(refusal).to.equal('unavailable: it is still being read');
   });
 
-  it('that somebody else signed leads nowhere', async () => {
+  it('with another signer is not followed', async () => {
     pointTo([pointer('DE')], foe);
     expect(await vouched()).to.deep.equal([]);
     expect(remote.calls).to.have.length(1);
@@ -181,21 +181,21 @@ describe('A list of lists', () => {
     expect(await refusals()).to.deep.equal(['malformed: too many pointers']);
   });
 
-  it('with pointers without end is refused, also where they point nowhere', async () => {
+  it('with too many pointers is rejected, even if they are invalid', async () => {
     const PointersToOtherLoTE = Array.from({ length: 257 }, () => ({ LoTELocation: 'no address' }));
     const scheme = { LoTEType: 'x', PointersToOtherLoTE };
     published.set(LOTL, trustList({ entities: [], signer: europe, scheme }, Math.floor(clock.time / 1000)));
     expect(await refusals()).to.deep.equal(['malformed: too many pointers']);
   });
 
-  it('is refused alone where nobody foresaw what is wrong with it', async () => {
+  it('is skipped alone after an unexpected error', async () => {
     const { get } = lists;
     lists.get = (tenantId, uri, ...more) =>
       uri === addressOf('FR') ? Promise.reject(new RangeError('x')) : get.call(lists, tenantId, uri, ...more);
     expect(await vouched()).to.deep.equal(['DE', 'IT']);
     expect(await refusals()).to.deep.equal(['unavailable: it cannot be read here']);
-    lists.get = () => Promise.reject(new StoreUnavailable('no database'));
-    expect(await ask().catch((error: unknown) => error), 'none of a list').to.be.instanceOf(StoreUnavailable);
+    lists.get = () => Promise.reject(new StoreUnavailableError('no database'));
+    expect(await ask().catch((error: unknown) => error), 'none of a list').to.be.instanceOf(StoreUnavailableError);
   });
 
   it('may be one of trusted entities, and point to lists of either form', async () => {
@@ -245,7 +245,7 @@ const service = (type: string, ...certificates: string[]): ListedService => ({ t
 const entity = (name: string, ...services: ListedService[]): ListedEntity => ({ name, services });
 const chosen = (...entities: ListedEntity[]) => select(...entities).map(({ certificate }) => certificate);
 
-describe('The certificates of a trust list that vouch for wallets', () => {
+describe('The certificates of wallet providers on a trust list', () => {
   before(async () => {
     provider = await WalletProvider.make();
     first = await certify({ name: 'First', ca: true });
@@ -281,7 +281,7 @@ describe('The certificates of a trust list that vouch for wallets', () => {
     expect(chosen(entity('A', listed))).to.deep.equal([first.certificate]);
   });
 
-  it('are none of a service that is known by something else', () => {
+  it('are absent for a service that is identified by other data', () => {
     const more = { ServiceDigitalIdentity: { X509SKIs: ['AAAA'] } };
     expect(chosen(entity('A', { ...service('WalletProvider'), more }))).to.deep.equal([]);
   });
@@ -296,12 +296,12 @@ describe('The certificates of a trust list that vouch for wallets', () => {
     expect([other?.entity.name, revokers]).to.deep.equal(['B', [first.certificate]]);
   });
 
-  it('go with nobody where the revocation service has no usable certificate', () => {
+  it('have no revocation signer if the revocation service has no usable certificate', () => {
     const [one] = select(entity('A', service('WalletProvider', first.certificate), service('WalletSolution/Revocation', 'nonsense')));
     expect(one?.revocation).to.deep.equal([]);
   });
 
-  it('tell entities of one name apart by what else they say', () => {
+  it('distinguish entities of one name by their other properties', () => {
     const document = parseCompactJws(provider.list({ entities: [entity('A', service('WalletProvider', first.certificate)), entity('A')] }))
       ?.payload as Record<string, Record<string, Record<string, unknown>[]>>;
     const entities = document['LoTE']?.['TrustedEntitiesList'] ?? [];

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import type { SigningKey } from '../../../application/ports/kms.ts';
+import { ResignTrustLists } from '../../../application/trust-lists/resign-trust-lists.ts';
 import { ServeTrustList } from '../../../application/trust-lists/serve-trust-list.ts';
-import { SignTrustListsAnew } from '../../../application/trust-lists/sign-trust-lists-anew.ts';
 import { TrustListPublisher } from '../../../application/trust-lists/trust-list-publisher.ts';
 import {
   CreateTrustList,
@@ -68,7 +68,7 @@ describe('The trust lists that a tenant publishes', () => {
     expect(await all(elsewhere())).to.deep.equal([]);
   });
 
-  it('are published with a number that grows with each release, under an id that is given or made', async () => {
+  it('are published with a number that increases with each version, under a given or generated id', async () => {
     const first = await create({ description: 'Ours' });
     expect(first).to.include({ id: 'list', description: 'Ours', sequenceNumber: 1, signedBy: 'trust-list' });
     expect(await get('list')).to.deep.equal(first);
@@ -81,7 +81,7 @@ describe('The trust lists that a tenant publishes', () => {
     expect((await get('list')).jwt).to.not.equal(second.jwt);
   });
 
-  it('change in members that are said, which are replaced whole', async () => {
+  it('change the given properties, which are replaced entirely', async () => {
     await create({ description: 'Ours', keyChainId: 'trust-list' });
     const changed = await update('list', { entities: [external(ca)] });
     expect(changed).to.include({ description: 'Ours', keyChainId: 'trust-list' });
@@ -205,7 +205,7 @@ describe('The trust lists that a tenant publishes', () => {
       });
     }
 
-    it('one by one, until the list goes', async () => {
+    it('one by one, until the list is removed', async () => {
       const [newest] = (await versions('list')).versions;
       const id = newest?.id ?? '';
       expect(await version('list', id)).to.deep.equal(newest);
@@ -232,7 +232,7 @@ const ENTITIES = [
 ];
 
 /** What happens in another process while this one waits for a signature. */
-describe('A release of a trust list', () => {
+describe('A version of a trust list', () => {
   let world: World;
   let here: TrustListPublisher;
   let elsewhere: TrustListPublisher;
@@ -266,7 +266,7 @@ describe('A release of a trust list', () => {
     });
   };
 
-  it('is made again when somebody else was faster', async () => {
+  it('is created again after a concurrent publication', async () => {
     await publish(here, 'first');
     during(1, () => publish(elsewhere, 'theirs'));
     expect(await publish(here, 'ours')).to.include({ sequenceNumber: 3, description: 'ours' });
@@ -275,7 +275,7 @@ describe('A release of a trust list', () => {
     expect(versions).to.deep.equal(['theirs', 'first']);
   });
 
-  it('takes no number that another one had, even if that is gone already', async () => {
+  it('never reuses a number, even of a removed version', async () => {
     during(1, async () => {
       await publish(elsewhere, 'came');
       await remove();
@@ -286,14 +286,14 @@ describe('A release of a trust list', () => {
   it('brings back no list that was removed meanwhile, unless it is new', async () => {
     await publish(here, 'first');
     during(1, remove);
-    const changed = here.publish(ACME, 'list', 'system', ({ known }) =>
+    const changed = here.publish(ACME, 'list', 'system', ({ storedList: known }) =>
       known === undefined ? undefined : configurationOf('list', { entities: [] }),
     );
     expect(await changed).to.equal(undefined);
     expect((await stored()).list).to.equal(undefined);
   });
 
-  it('names no key chain that went meanwhile', async () => {
+  it('names no key chain that was removed meanwhile', async () => {
     const lose = (id: string) => () => world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove(id), { by: 'system' });
     const signer = during(1, lose('trust-list'));
     expect(await codeOf(publish(here, 'ours'))).to.equal('invalid_input');
@@ -307,7 +307,7 @@ describe('A release of a trust list', () => {
     expect((await stored()).list).to.equal(undefined);
   });
 
-  it('is given up when others are faster again and again', async () => {
+  it('fails after repeated concurrent publications', async () => {
     await publish(here, 'first');
     const sign = during('all', () => publish(elsewhere, 'theirs'));
     expect(await codeOf(publish(here, 'ours'))).to.equal('conflict');
@@ -330,7 +330,7 @@ describe('A release of a trust list', () => {
 
   it('is signed again after its signer was compromised, and only then', async () => {
     await publish(here, 'first');
-    const anew = new SignTrustListsAnew({ ...world, trustListPublisher: here });
+    const anew = new ResignTrustLists({ ...world, trustListPublisher: here });
     const caller = world.caller(['issuance:manage']);
     const release = async () => (await stored()).list?.sequenceNumber;
     await anew.execute(caller, []);
@@ -340,11 +340,11 @@ describe('A release of a trust list', () => {
     expect(await release()).to.equal(2);
   });
 
-  it('stays as it is when it cannot be signed again, which the log says', async () => {
+  it('is unchanged when it cannot be signed again, which is logged', async () => {
     await publish(here, 'first');
     sinon.stub(world.kms, 'sign').rejects(new Error('the key store is away'));
     const error = sinon.spy(world.log, 'error');
-    const anew = new SignTrustListsAnew({ ...world, trustListPublisher: here });
+    const anew = new ResignTrustLists({ ...world, trustListPublisher: here });
     await anew.execute(world.caller(['issuance:manage']), [{ id: 'trust-list' }]);
     expect((await stored()).list?.sequenceNumber).to.equal(1);
     expect(error.firstCall.args.at(1)).to.deep.equal({ tenantId: ACME, trustListId: 'list' });
@@ -388,13 +388,13 @@ describe('ServeTrustList', () => {
     expect(served.etag).to.equal(`"${jwt.split('.')[2]?.slice(0, 43)}"`);
   });
 
-  it('lets nobody keep it longer than it counts', async () => {
+  it('limits caching to the validity of the list', async () => {
     expect(end - world.clock.now().getTime()).to.be.closeTo(30 * DAY_MS, 1000);
     const { maxAgeSeconds } = await at(end - 90_000, () => serve.execute(ACME, 'list'));
     expect(maxAgeSeconds).to.equal(90);
   });
 
-  it('serves nothing that has ended, and asks to come again', async () => {
+  it('serves no expired list, and requests a retry', async () => {
     const failure = await at(end, () => serve.execute(ACME, 'list').catch((error: Failure) => error));
     if (!('details' in failure)) throw new Error('nothing failed');
     expect([failure.code, failure.details.retryAfterSeconds]).to.deep.equal(['unavailable', 300]);

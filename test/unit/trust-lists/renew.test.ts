@@ -69,7 +69,7 @@ describe('The renewal of trust lists', () => {
     return renewed;
   };
 
-  it('takes lists that end soon, in portions, and leaves the others', async () => {
+  it('renews lists that expire soon, in batches, and no others', async () => {
     for (const id of ['a', 'b', 'c']) await create(id);
     world.clock.forward(15 * DAYS);
     await create('young');
@@ -83,7 +83,7 @@ describe('The renewal of trust lists', () => {
     expect(nextUpdate.getTime() - updatedAt.getTime()).to.equal(30 * DAYS);
   });
 
-  it('goes on when a list cannot be signed, and tells the operator what to do', async () => {
+  it('continues when a list cannot be signed, and logs a remedy', async () => {
     await addKeyChain('lost', 365);
     await create('a', 'lost');
     await create('b');
@@ -98,7 +98,7 @@ describe('The renewal of trust lists', () => {
     expect(String(cause)).to.include('no key chain "lost"');
   });
 
-  it('does the same when a key chain of an entity is gone', async () => {
+  it('also continues when a key chain of an entity is removed', async () => {
     await create('a');
     await loseKeyChain('signing');
     world.clock.forward(21 * DAYS);
@@ -107,7 +107,7 @@ describe('The renewal of trust lists', () => {
     expect(log.errors).to.have.length(1);
   });
 
-  it('does not sign again and again for a certificate that ends, and says so', async () => {
+  it('does not sign repeatedly for an expiring certificate, and logs a warning', async () => {
     await addKeyChain('short', 15);
     const { nextUpdate } = await create('a', 'short');
     expect(nextUpdate.getTime() - world.clock.now().getTime()).to.be.within(14.9 * DAYS, 15 * DAYS);

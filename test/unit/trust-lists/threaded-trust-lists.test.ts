@@ -114,7 +114,7 @@ describe('ThreadedTrustLists', () => {
     expect(order).to.have.length(2);
   });
 
-  it('takes the place of the tenant that holds most for one that has nothing waiting', async () => {
+  it('evicts a waiting call of the tenant with the most for a tenant without one', async () => {
     for (const tenant of ['a', 'b', 'c']) for (let count = 0; count < 3; count++) void open(tenant, xml(15 * MEBIBYTE));
     await settle();
     expect(order).to.deep.equal([]);
@@ -220,7 +220,7 @@ describe('The parts of an opened list', () => {
 });
 
 describe('TenantSlots', () => {
-  it('runs as many steps of a tenant at once as it has slots, the others in order, and another tenant beside them', async () => {
+  it('runs steps of a tenant up to its slots, the others in order, and another tenant in parallel', async () => {
     const slots = new TenantSlots(2);
     const started: string[] = [];
     const ends = new Map<string, (error?: Error) => void>();
@@ -260,7 +260,7 @@ describe('The memory for lists of others', () => {
     lists = new SharedLists({ maxBytes: 100, sizeOf: ({ bytes }) => bytes });
   });
 
-  it('is taken from the tenant that uses most of it, what was asked for longest ago first', () => {
+  it('is evicted from the tenant that uses most of it, least recently used first', () => {
     add('small', 'a');
     for (const name of 'bcdefghij') add('large', name);
     lists.get('large', 'b');
@@ -270,12 +270,12 @@ describe('The memory for lists of others', () => {
     expect(names(lists, 'large')).to.equal('befghij');
     expect(names(lists, 'third')).to.equal('kl');
   });
-  it('holds no list that does not fit, and nothing of others goes for it', () => {
+  it('does not store a list that is too large, and evicts no other list for it', () => {
     add('small', 'a');
     add('large', 'b', 101);
     expect(names(lists, 'small') + names(lists, 'large')).to.equal('a');
   });
-  it('counts a list that is replaced once, and what is cleared no more', () => {
+  it('counts a replaced list once, and a cleared one no more', () => {
     for (let round = 0; round < 50; round += 1) add('one', 'a', 60);
     add('two', 'b', 40);
     expect(names(lists, 'one') + names(lists, 'two')).to.equal('ab');

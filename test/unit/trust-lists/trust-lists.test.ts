@@ -119,7 +119,7 @@ describe('A trust list', () => {
       publish({ signer });
       expect(await read([ca])).to.equal('Wallet Provider');
     });
-    it('when the pinned certificate signs itself and says that it is a CA', async () => {
+    it('when the pinned certificate is self-signed and a CA', async () => {
       const signer = await certify({ name: 'Self', ca: true });
       publish({ signer });
       expect(await read([signer])).to.equal('Wallet Provider');
@@ -163,20 +163,20 @@ describe('A trust list', () => {
         lists.clear(ACME);
       }
     });
-    it('unless it says that it is another kind of token', async () => {
+    it('unless it has the type of another token', async () => {
       for (const typ of ['statuslist+jwt', 'kb+jwt', 'dc+sd-jwt', 'application/oauth-authz-req+jwt', 7, null]) {
         expect(await readOf({ header: { typ } }), String(typ)).to.equal('malformed');
         lists.clear(ACME);
       }
     });
-    it('with members that nobody knows, and extensions that are not critical', async () => {
+    it('with unknown properties, and extensions that are not critical', async () => {
       const scheme = { Colour: 'green', SchemeExtensions: [{ Other: 1 }, { Critical: false }] };
       expect(await readOf({ scheme })).to.equal('Wallet Provider');
     });
-    it('without entities, for nobody', async () => {
+    it('without entities, and trusts no issuer', async () => {
       expect(await readOf({ entities: [] })).to.equal('');
     });
-    it('when it is closed, for nobody', async () => {
+    it('when it is closed, and trusts no issuer', async () => {
       expect(await readOf({ scheme: { NextUpdate: null } })).to.equal('');
     });
   });
@@ -221,11 +221,11 @@ describe('A trust list', () => {
       const services = [{ ...issuance, type: 'WalletProvider', certificates: [], more }];
       expect(await readOf({ entities: [{ name: 'X', services }] })).to.equal('critical_extension');
     });
-    it('when somebody else signed it', async () => {
+    it('when it has another signer', async () => {
       const somebody = await certify({ name: 'Scheme Operator' });
       expect(await readOf({ signer: somebody })).to.equal('untrusted_signer');
     });
-    it('when somebody else signed it in the name of the pinned certificate', async () => {
+    it('when another key signed it in the name of the pinned certificate', async () => {
       expect(await readOf({ signer: { ...provider.operator, ...newKey() } })).to.equal('signature');
     });
     it('when its content was changed after it was signed', async () => {
@@ -246,11 +246,11 @@ describe('A trust list', () => {
       publish({ signer });
       expect(await read([signer])).to.equal('untrusted_signer');
     });
-    it('without asking anybody when no certificate is pinned', async () => {
+    it('without a request when no certificate is pinned', async () => {
       expect(await read([])).to.equal('untrusted_signer');
       expect(remote.calls).to.have.length(0);
     });
-    it('when it cannot be had or is none', async () => {
+    it('when it is unavailable or malformed', async () => {
       publish(new RemoteError('timeout', 'late'));
       expect(await read()).to.equal('unavailable');
       clock.time += MINUTE;
@@ -260,7 +260,7 @@ describe('A trust list', () => {
       publish({ body: Buffer.from('<html>') });
       expect(await read()).to.equal('malformed');
     });
-    it('and the log says why, without what the address may keep secret', async () => {
+    it('and the reason is logged, without secrets of the address', async () => {
       publish({ scheme: { LoTEVersionIdentifier: 2 } });
       await read();
       expect(log.warnings).to.deep.equal([{ tenantId: ACME, list: 'https://operator.example/lote', reason: 'version' }]);
@@ -268,7 +268,7 @@ describe('A trust list', () => {
   });
 
   describe('is kept', () => {
-    it('and fetched once for all who ask at the same time', async () => {
+    it('and fetched once for concurrent callers', async () => {
       const answers = await Promise.all(Array.from({ length: 50 }, () => read()));
       expect(new Set(answers)).to.deep.equal(new Set(['Wallet Provider']));
       expect(remote.calls).to.have.length(1);
@@ -293,7 +293,7 @@ describe('A trust list', () => {
       expect(await read()).to.equal('Second');
       expect(remote.calls).to.have.length(2);
     });
-    it('as the same object while its content stays', async () => {
+    it('as the same object while its content is unchanged', async () => {
       const signers = pinSigners([pem(provider.operator)]);
       const first = await lists.get(ACME, URI, signers);
       clock.time += 61 * MINUTE;
@@ -308,7 +308,7 @@ describe('A trust list', () => {
       clock.time += MINUTE;
       expect(await read()).to.equal('unavailable');
     });
-    it('until NextUpdate at most, and not asked for more often than every five minutes before', async () => {
+    it('until NextUpdate at most, and fetched at most every five minutes before', async () => {
       publish({ scheme: { NextUpdate: iso(400) } });
       await read();
       clock.time += 299_000;
@@ -381,7 +381,7 @@ describe('A trust list', () => {
       expect(await renew(named('Fourth', 4))).to.equal('Fifth');
       expect(log.warnings[0]?.['reason']).to.equal('sequence_went_back: 4 after 5');
     });
-    it('but takes the same content with later dates under the same number, and warns', async () => {
+    it('but accepts the same content with later dates under the same number, and warns', async () => {
       const end = () => new Date(clock.time + 40 * 24 * 60 * MINUTE).toISOString();
       const redated = () => {
         const { scheme, ...rest } = named('Fifth', 5);
@@ -421,17 +421,17 @@ describe('A trust list', () => {
       publish(named('Fourth', 4));
       expect(await read()).to.equal('sequence_went_back');
     });
-    it('also when the process starts anew', async () => {
+    it('also after a restart of the process', async () => {
       lists = startProcess();
       publish(named('Fourth', 4));
       expect(await read()).to.equal('sequence_went_back');
     });
-    it('also when somebody else is pinned beside its signer', async () => {
+    it('also when another certificate is pinned beside its signer', async () => {
       const other = await certify({ name: 'Other' });
       publish(named('Fourth', 4));
       expect(await read([provider.operator, other])).to.equal('sequence_went_back');
     });
-    it('and a number from which nothing could follow is not believed', async () => {
+    it('and a number without a possible successor is rejected', async () => {
       expect(await renew(named('Last', Number.MAX_SAFE_INTEGER))).to.equal('Fifth');
       expect(log.warnings[0]?.['reason']).to.match(/^sequence_jumped: 9007199254740991 after 5; .*releases=true/);
       clock.time += 31 * MINUTE;

@@ -41,7 +41,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     );
   const vouched = async (xml: string) => selectCertificates(await read(xml), credentialIssuers()).map(({ certificate }) => certificate);
 
-  it('are read: who may issue, since when, until when', async () => {
+  it('are read: services, status and times', async () => {
     const list = await read(signed({ sequenceNumber: 42 }));
     expect(list).to.deep.include({
       sequenceNumber: 42,
@@ -60,7 +60,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     expect(await fault(asked)).to.equal('malformed: Reference');
   });
 
-  it('have the hashes that earlier releases remember of a release, whatever form its text has', () => {
+  it('have the same hash as in earlier releases, for any form of the text', () => {
     const text = xmlList({ services: services('AAAA') })
       .replace('Rue 1', '<![CDATA[R & "1"]]>&#13;<!-- c -->e')
       .replace(
@@ -79,7 +79,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     expect([document === expected[0], content === expected[1]], 'with another date').to.deep.equal([false, true]);
   });
 
-  it('count with processing instructions, which are signed and say nothing', async () => {
+  it('are accepted with processing instructions, which are signed and ignored', async () => {
     const good = signed();
     // xml-crypto refuses to sign them, so what it signs without them must not be valid with them.
     const inside = good.replace('<tsl:SchemeInformation>', '<?style a="b"?><tsl:SchemeInformation>');
@@ -107,7 +107,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     expect(await fault('')).to.equal('malformed: not well-formed XML');
   });
 
-  it('vouch for services that are granted now, and for no others', async () => {
+  it('select services that are granted now, and no others', async () => {
     const [service] = services(issuer.certificate);
     const of = (changes: object) => vouched(signed({ services: [{ ...service, ...changes } as never] }));
     expect(await of({})).to.have.length(1);
@@ -147,7 +147,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     }
   });
 
-  it('are refused out of their time, of another kind, and without a number', async () => {
+  it('are rejected outside of their validity, of another type, and without a number', async () => {
     expect(await fault(signed({ nextUpdate: '2026-06-01T11:59:59Z' }))).to.match(/^outdated/);
     expect(await fault(signed({ issuedAt: '2026-06-01T13:00:00Z' }))).to.match(/^from_the_future/);
     expect(await fault(signed({ version: '4' }))).to.match(/^version/);
@@ -178,7 +178,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     expect(await fault(signed({ territory: 'x'.repeat(2_001), nextUpdate: null }))).to.match(/too long/);
   });
 
-  describe('that somebody changed are refused', () => {
+  describe('with changed content are rejected', () => {
     const forged = () => services(other.certificate);
 
     it('in a certificate, a number or the signature', async () => {
@@ -253,7 +253,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     }
   });
 
-  it('are refused with what no list needs: document types, other algorithms, text that is none', async () => {
+  it('are rejected with content that no list needs: document types, other algorithms, malformed text', async () => {
     const good = signed();
     const entity = good.replace('?>', '?><!DOCTYPE x [<!ENTITY a "b">]>');
     expect(await fault(entity)).to.equal('malformed: a document type');

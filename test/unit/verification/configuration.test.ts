@@ -113,7 +113,8 @@ describe('A presentation configuration', () => {
     expect(failure.details.message).to.include('self-signed');
   });
 
-  it('N17 is not used once its access key is gone or expired', async () => {
+  // N17
+  it('is not used once its access key is removed or expired', async () => {
     await world.configure({ accessKeyChainId: 'access' });
     const body = { response_type: 'uri', requestId: 'card' } as const;
     world.clock.time += 366 * 24 * 3600 * 1000;
@@ -135,9 +136,9 @@ describe('A presentation configuration', () => {
     expect((await failureOf(world.saveConfiguration.execute(caller, body))).code).to.equal('forbidden');
   });
 
-  it('keeps the webhook key when the mask is written back', async () => {
+  it('keeps the webhook key if the mask is written back', async () => {
     await world.configure({ webhook: HOOK });
-    const tenant = await (await world.caller()).configured.tenant();
+    const tenant = await (await world.caller()).tenant.tenant();
     expect(toConfigurationView(await read(), tenant)).to.include({
       accessKeyChainId: null,
       accessCertId: null,
@@ -172,7 +173,7 @@ describe('A presentation configuration', () => {
     return query({ id: 'card', claims: [{ path: ['name'], values }] });
   };
   const keyIds = (count: number) => Array.from({ length: count }, (_, i) => Buffer.from([i]).toString('base64url'));
-  it('is taken with what only looks like a fault', () => {
+  it('is accepted with values that only resemble a fault', () => {
     const mdoc = {
       id: 'mdoc',
       format: 'mso_mdoc',
@@ -214,14 +215,18 @@ describe('A presentation configuration', () => {
   });
 
   const bodies: Readonly<Record<string, JsonObject>> = {
-    'N12 a format that nobody knows': {
+    // N12
+    'a format that nobody knows': {
       dcql_query: query({ id: 'a', format: 'jwt_vc', meta: {}, claims: [{ path: ['n', 'e'] }] }),
     },
-    'N13 transaction data without credential_ids': { transaction_data: [{ type: 'x', credential_ids: [] }] },
-    'N13 transaction data for an unknown query': {
+    // N13
+    'transaction data without credential_ids': { transaction_data: [{ type: 'x', credential_ids: [] }] },
+    // N13
+    'transaction data for an unknown query': {
       transaction_data: [{ type: 'x', credential_ids: ['other'] }],
     },
-    'N14 transaction data without holder binding': {
+    // N14
+    'transaction data without holder binding': {
       dcql_query: query({ id: 'card', require_cryptographic_holder_binding: false }),
       transaction_data: [{ type: 'x', credential_ids: ['card'] }],
     },
@@ -266,11 +271,16 @@ describe('A presentation configuration', () => {
         { trustAnchors: [list(`http://uri.etsi.org/19602/SvcType/${kind}/Issuance`)] },
       ]),
     ),
-    'N18 a registration certificate of no source': { registrationCert: {} },
-    'N18 a registration certificate of two sources': { registrationCert: { jwt: 'x', id: 'y' } },
-    'N18 a registration certificate for a relying party': { registrationCert: { body: { rpId: 'x' } } },
-    'N19 an attachment without format': { attached: [{ data: {} }] },
-    'N19 an attachment for no query': { attached: [{ format: 'x', data: {}, credential_ids: [] }] },
+    // N18
+    'a registration certificate of no source': { registrationCert: {} },
+    // N18
+    'a registration certificate of two sources': { registrationCert: { jwt: 'x', id: 'y' } },
+    // N18
+    'a registration certificate for a relying party': { registrationCert: { body: { rpId: 'x' } } },
+    // N19
+    'an attachment without format': { attached: [{ data: {} }] },
+    // N19
+    'an attachment for no query': { attached: [{ format: 'x', data: {}, credential_ids: [] }] },
     'an attachment for an unknown query': {
       attached: [{ format: 'x', data: {}, credential_ids: ['other'] }],
     },

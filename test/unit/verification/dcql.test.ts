@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { compileQuery } from '../../../domain/dcql/compile.ts';
-import { demandedLists } from '../../../domain/dcql/demanded-lists.ts';
 import { matchCredential, type PresentedCredential } from '../../../domain/dcql/match.ts';
 import { selectClaims, selectElement } from '../../../domain/dcql/path.ts';
-import { pickDisclosed, pickRequested } from '../../../domain/dcql/pick.ts';
 import { DcqlQuery, SupportedDcqlQuery } from '../../../domain/dcql/query.ts';
+import { requiredTrustLists } from '../../../domain/dcql/required-trust-lists.ts';
+import { pickDisclosed, pickRequested } from '../../../domain/dcql/select-claims.ts';
 import { parseVpToken } from '../../../domain/dcql/vp-token.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
@@ -67,7 +67,7 @@ describe('DCQL queries', () => {
     expect(SupportedDcqlQuery.safeParse({ credentials: [pid] }).success).to.equal(true);
   });
 
-  it('are refused for a configuration with what nobody knows', () => {
+  it('are rejected in a configuration if they have unknown properties', () => {
     const placeOf = (more: object) => {
       const read = SupportedDcqlQuery.safeParse({ credentials: [{ ...pid, ...more }] });
       return read.error?.issues.map(({ path }) => path.slice(2).join('.'));
@@ -120,7 +120,7 @@ describe('DCQL queries', () => {
     });
   }
 
-  it('are taken for a configuration up to what wallets count to, and with what belongs to mdocs', () => {
+  it('are accepted in a configuration up to the limits of wallets, and with properties of mdocs', () => {
     const claims = [{ path: ['a', 2 ** 31 - 1] }, { path: ['a', null, 'b'] }];
     const elements = [{ path: ['ns', 'name'], intent_to_retain: true }];
     const credentials = [
@@ -130,19 +130,19 @@ describe('DCQL queries', () => {
     expect(SupportedDcqlQuery.safeParse({ credentials }).success).to.equal(true);
   });
 
-  it('of a format that we cannot verify have nothing that answers them', () => {
+  it('of an unsupported format have no matches', () => {
     const ldp = query({ format: 'ldp_vc', meta: { type_values: [['urn:pid']] } });
     expect(ldp.types).to.deep.equal(new Set());
     const mismatch = matchCredential(ldp, credential({}, { format: 'ldp_vc' }), isUndisclosed);
     expect(mismatch).to.deep.equal({ matched: false, reason: 'type_mismatch' });
   });
 
-  it('demand the lists that they name as such, and no others', () => {
+  it('require the named trust lists, and no others', () => {
     const trusted_authorities = [
       { type: 'aki', values: ['a'] },
       { type: 'etsi_tl', values: ['https://a.example', 'https://b.example'] },
     ];
-    expect(demandedLists(DcqlQuery.parse({ credentials: [pid, { ...pid, id: 'b', trusted_authorities }] }))).to.deep.equal(
+    expect(requiredTrustLists(DcqlQuery.parse({ credentials: [pid, { ...pid, id: 'b', trusted_authorities }] }))).to.deep.equal(
       ['https://a.example', 'https://b.example'].map((uri, k) => ({
         uri,
         path: `dcql_query.credentials.1.trusted_authorities.1.values.${k}`,
@@ -197,7 +197,7 @@ describe('the claims a client receives', () => {
     });
   });
 
-  it('never have the place of what was withheld, nor arrays of which nothing was asked for', () => {
+  it('never contain positions of withheld values, nor arrays without requested elements', () => {
     const presented = credential({ nationalities: [TOMBSTONE, 'FR'], rows: [[], ['x']], is: [true, 10n] });
     const claims = [{ path: ['nationalities', null] }, { path: ['rows', null, null] }, { path: ['is'] }];
     expect(received({ claims }, presented)).to.deep.equal({
@@ -229,7 +229,7 @@ describe('the claims a client receives', () => {
     expect(received({ claims }, presented)).to.deep.equal({ a: { b: null, c: [] } });
   });
 
-  it('are the always-visible ones when none were asked for', () => {
+  it('are the always-visible ones without requested claims', () => {
     const alwaysVisible = { vct: 'urn:pid', iss: 'x', cnf: {}, status: {}, _sd: [], _sd_alg: 'sha-256' };
     const presented = credential({ ...alwaysVisible, disclosed: 1 }, { alwaysVisible });
     expect(received({}, presented)).to.deep.equal({ vct: 'urn:pid', iss: 'x' });
@@ -256,7 +256,7 @@ describe('the claims a client receives', () => {
     expect(received({ ...mdoc, claims: [{ path }] }, odd)).to.deep.equal({ status: { list: 4 } });
   });
 
-  it('are all that were disclosed, without members of the protocol, where that is wanted', () => {
+  it('are all disclosed ones, without protocol claims, if configured', () => {
     const claims = { a: 1, b: [TOMBSTONE, 2], cnf: {}, status: {} };
     expect(pickDisclosed(credential(claims), isUndisclosed)).to.deep.equal({ a: 1, b: [2] });
     const elements = (unreadable: Error) => ({
@@ -300,7 +300,7 @@ describe('DCQL matching of arbitrary documents', () => {
     ),
   })).node;
 
-  it('never throws, and what it hands out was in the document', () => {
+  it('never throws, and returns only values of the document', () => {
     const generated = fc.uniqueArray(claim, {
       minLength: 1,
       maxLength: 4,
@@ -375,7 +375,7 @@ describe('The size of DCQL queries', () => {
     expect(read.error?.issues.map((issue) => issue.path.join('.'))).to.deep.equal(['credentials.0.claim_sets.2']);
   });
 
-  it('bounds the time of an answer: each claim is looked for once, however many sets ask for it', () => {
+  it('bounds the time of a match: each claim is evaluated once, however many sets contain it', () => {
     const asking = many(200, (i) => ({ id: `c${i}`, path: ['list', null, `k${i}`], values: ids(200) }));
     // All sets fail at their last claim, so each goes through all its claims.
     const claimSets = many(50, (i) => ids(200).filter((id) => id !== `c${i}`));

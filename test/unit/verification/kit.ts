@@ -12,7 +12,7 @@ import type { TenantCaller } from '../../../application/caller.ts';
 import { OcspResponders } from '../../../application/certificate-status/ocsp-responders.ts';
 import { RevocationLists } from '../../../application/certificate-status/revocation-lists.ts';
 import { RevocationVerifier } from '../../../application/certificate-status/verify-revocation.ts';
-import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
+import { createKeyChain } from '../../../application/keys/create-key-chain.ts';
 import { AuthorityPublisher } from '../../../application/keys/publish-authorities.ts';
 import { Clock } from '../../../application/ports/clock.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
@@ -34,7 +34,7 @@ import { CreatePresentationRequest } from '../../../application/verification/cre
 import { IssuerTrusts } from '../../../application/verification/issuer-trust.ts';
 import { ReplacePresentationConfiguration } from '../../../application/verification/presentation-configurations.ts';
 import { PresentationVerifier } from '../../../application/verification/presentation-verifier.ts';
-import { ReceiveDcApiResponse, ReceiveResponse, UnreadResponses } from '../../../application/verification/receive-response.ts';
+import { ReceiveDcApiResponse, ReceiveResponse, RejectedResponses } from '../../../application/verification/receive-response.ts';
 import { ResponseIntake } from '../../../application/verification/response-intake.ts';
 import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
 import { OpenRequests, ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
@@ -156,7 +156,7 @@ export class World {
   readonly store = new MemoryStore();
   readonly remote = new FakeRemote();
   readonly webhooks = new FakeWebhooks();
-  readonly ownStatusLists = new FakeOwnLists();
+  readonly localStatusLists = new FakeOwnLists();
   readonly eventBus = new InProcessEventBus();
   readonly signatures = new NodeSignatures();
   readonly certificates = new NodeCertificates();
@@ -221,7 +221,7 @@ export class World {
       resultDelivery: new ResultDelivery({ ...this, log }),
       sessionOutcomes: new SessionOutcomes(this),
     });
-    const unreadResponses = new UnreadResponses({ ...this, log });
+    const unreadResponses = new RejectedResponses({ ...this, log });
     this.receiveResponse = new ReceiveResponse({ responseIntake, unreadResponses });
     this.receiveDcApiResponse = new ReceiveDcApiResponse({ responseIntake, unreadResponses });
   }
@@ -274,7 +274,7 @@ export class World {
     const nth = this.#chains.get(what) ?? 0;
     this.#chains.set(what, nth + 1);
     const certificateAuthority = new X509Authority({ kms: this.kms, random: this.random });
-    const made = CHAINS.get(`${what} ${nth}`) ?? makeKeyChain({ ...this, certificateAuthority }, wanted);
+    const made = CHAINS.get(`${what} ${nth}`) ?? createKeyChain({ ...this, certificateAuthority }, wanted);
     CHAINS.set(`${what} ${nth}`, made);
     return made;
   }
@@ -288,7 +288,7 @@ export class World {
       roles: ['presentation:manage', 'presentation:request'],
       allowedPresentationConfigs: allowed,
       allowedIssuanceConfigs: null,
-      configured: this.tenantConfigurations.of(head),
+      tenant: this.tenantConfigurations.forState(head),
     };
   }
 

@@ -4,14 +4,14 @@ import { WebhookError } from '../../../application/ports/webhooks.ts';
 import { FinishDeliveries } from '../../../application/sessions/finish-deliveries.ts';
 import { RetryDelivery } from '../../../application/sessions/retry-delivery.ts';
 import { SessionNotes } from '../../../application/sessions/session-notes.ts';
-import { EndOverdueAnswers } from '../../../application/verification/end-overdue-answers.ts';
+import { EndOverdueResponses } from '../../../application/verification/end-overdue-responses.ts';
 import { PresentationVerifier } from '../../../application/verification/presentation-verifier.ts';
+import { RedeemResponseCode } from '../../../application/verification/redeem-response-code.ts';
 import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
 import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
 import { ShowPresented } from '../../../application/verification/show-presented.ts';
-import { SpendResponseCode } from '../../../application/verification/spend-response-code.ts';
-import type { Change, Committed } from '../../../domain/changes/change.ts';
-import { noted } from '../../../domain/sessions/session-change.ts';
+import type { Change, CommitResult } from '../../../domain/changes/change.ts';
+import { updateOutcome } from '../../../domain/sessions/session-change.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
@@ -41,7 +41,7 @@ describe('A presentation whose process dies while its backend is called', () => 
     world.webhooks.beforeAnswer = async () => {
       isDead = true;
     };
-    world.store.commit = async (tenantId, change: Change, now): Promise<Committed> => {
+    world.store.commit = async (tenantId, change: Change, now): Promise<CommitResult> => {
       if (isDead) throw new Error('the process is dead');
       return commit.call(world.store, tenantId, change, now);
     };
@@ -52,7 +52,7 @@ describe('A presentation whose process dies while its backend is called', () => 
     return asked.session.id;
   }
 
-  it('is finished by whoever comes next: the backend hears it once more under the same id', async () => {
+  it('is finished by the next process: the backend is called once more with the same id', async () => {
     const id = await brokenOff();
     const left = await world.session(id);
     expect([left.status, left.outcome?.deliveries?.[0]?.result]).to.deep.equal(['fetched', 'pending']);
@@ -80,7 +80,7 @@ describe('A presentation whose process dies while its backend is called', () => 
     expect(await due(), 'one attempt, as ever').to.deep.equal([]);
   });
 
-  it('is not tried for ever where a fault of ours breaks it off each time', async () => {
+  it('is not retried forever if an internal error interrupts it each time', async () => {
     const id = await brokenOff();
     world.webhooks.answer = new Error('a bug') as WebhookError;
     await finishDeliveries.execute(later(70), 10);
@@ -90,7 +90,7 @@ describe('A presentation whose process dies while its backend is called', () => 
     expect(await due()).to.deep.equal([]);
   });
 
-  it('has its backend told of a refusal, too', async () => {
+  it('reports a refusal to its backend, too', async () => {
     const id = await brokenOff(false);
     expect((await world.session(id)).status, 'recorded before the call').to.equal('failed');
     await finishDeliveries.execute(later(70), 10);
@@ -108,7 +108,7 @@ describe('A presentation whose process dies while its backend is called', () => 
     expect(world.webhooks.calls).to.have.length(2);
   });
 
-  it('does not expire meanwhile, however late somebody comes', async () => {
+  it('does not expire meanwhile, however late it is finished', async () => {
     const id = await brokenOff();
     const afterwards = later(10 * 86_400);
     const { expired, overdue } = await world.store.maintenance.expireSessions(afterwards, 10);
@@ -121,7 +121,7 @@ describe('A presentation whose process dies while its backend is called', () => 
     ['taken', undefined, ['completed', undefined]],
     ['refused', new WebhookError('bad_status', 'HTTP 500', { status: 500 }), ['failed', 'webhook_failed']],
   ] as const) {
-    it(`ends by a client that makes it before the job does, when it is ${what}`, async () => {
+    it(`ends by a client that repeats it before the job does, when it is ${what}`, async () => {
       const id = await brokenOff();
       world.webhooks.answer = answer;
       world.clock.time += 61_000;
@@ -133,14 +133,14 @@ describe('A presentation whose process dies while its backend is called', () => 
     });
   }
 
-  it('leaves nothing behind when its session is gone', async () => {
+  it('leaves nothing behind when its session is removed', async () => {
     const id = await brokenOff();
     await world.store.commit(ACME, { removes: id }, world.clock.now());
     await finishDeliveries.execute(later(70), 10);
     expect([world.webhooks.calls.length, await due()]).to.deep.equal([1, []]);
   });
 
-  it('is not made while its tenant is suspended, but afterwards', async () => {
+  it('is not repeated while its tenant is suspended, but afterwards', async () => {
     const id = await brokenOff();
     const become = (status: 'active' | 'suspended') =>
       world.store.forTenant(
@@ -159,7 +159,7 @@ describe('A presentation whose process dies while its backend is called', () => 
     expect([world.webhooks.calls.length, (await world.session(id)).status]).to.deep.equal([2, 'completed']);
   });
 
-  it('is looked at later when nobody can read it now', async () => {
+  it('is retried later when it cannot be read', async () => {
     await brokenOff();
     const { read } = world.store;
     world.store.read = () => {
@@ -175,7 +175,7 @@ describe('A presentation whose process dies while its backend is called', () => 
 /** What the job does with sessions whose time is over by the clock of this world. */
 async function endOverdue(world: World): Promise<number> {
   const { overdue } = await world.store.maintenance.expireSessions(world.clock.now(), 100);
-  return new EndOverdueAnswers(world).execute(overdue);
+  return new EndOverdueResponses(world).execute(overdue);
 }
 
 const redirectUri = 'https://shop.example/done?s={sessionId}';
@@ -191,12 +191,12 @@ describe('spending a response code', () => {
   }
 
   let world: World;
-  let useCase: SpendResponseCode;
+  let useCase: RedeemResponseCode;
 
   beforeEach(async () => {
     world = await World.make();
     const resultDelivery = new ResultDelivery(world);
-    useCase = new SpendResponseCode({
+    useCase = new RedeemResponseCode({
       ...world,
       resultDelivery,
       sessionOutcomes: new SessionOutcomes(world),
@@ -214,14 +214,14 @@ describe('spending a response code', () => {
     useCase.execute(rememberedCaller(await world.caller()), id, given);
   const webhook = { url: 'https://shop.example/presented' };
 
-  it('proves the browser once where nothing waits for it', async () => {
+  it('verifies the browser once if no delivery waits for it', async () => {
     const waiting = await answered({ webhook: undefined });
     expect((await failureOf(spend(waiting, 'wrong'))).code).to.equal('forbidden');
     expect((await spend(waiting)).session.status).to.equal('completed');
     expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
   });
 
-  it('proves nothing once a database that was put back is fenced', async () => {
+  it('is rejected once a restored database is fenced', async () => {
     const waiting = await answered({ webhook: undefined });
     world.store.fencedAt = world.clock.now();
     expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
@@ -245,13 +245,13 @@ describe('spending a response code', () => {
     ['the result waits for it', { requireResponseCode: true }],
     ['a webhook is called', { requireResponseCode: true, webhook }],
   ] as const) {
-    it(`is good although something else is noted of the session meanwhile, where ${what}`, async () => {
+    it(`is valid although the session changed meanwhile, where ${what}`, async () => {
       const waiting = await answered({ webhook: undefined, ...more });
       const commit = world.store.commit.bind(world.store);
       const slow = sinon.stub(world.store, 'commit').callThrough();
       slow.onFirstCall().callsFake(async (tenantId, change, now) => {
         const session = await world.session(waiting.id);
-        const other = noted(session, session.outcome ?? {});
+        const other = updateOutcome(session, session.outcome ?? {});
         expect((await commit(tenantId, { session: other }, now)).done).to.equal(true);
         return commit(tenantId, change, now);
       });
@@ -260,14 +260,14 @@ describe('spending a response code', () => {
     });
   }
 
-  it('is refused in the end where something else is always noted', async () => {
+  it('is finally rejected if the session keeps changing', async () => {
     const waiting = await answered({ webhook: undefined, requireResponseCode: true });
     const commit = sinon.stub(world.store, 'commit').resolves({ done: false, part: 'session' });
     expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
     expect(commit.callCount).to.be.within(2, 10);
   });
 
-  it('notes before the call that it was spent, and what came of the call', async () => {
+  it('records the consumption before the call, and its result after it', async () => {
     const waiting = await answered({ webhook, requireResponseCode: true });
     world.webhooks.beforeAnswer = async () => {
       const { status, outcome } = await world.session(waiting.id);
@@ -295,7 +295,7 @@ describe('spending a response code', () => {
     expect((await spend(waiting)).session.status).to.equal('completed');
   });
 
-  it('fails by the job when nobody brings it, and leaves nothing that was verified', async () => {
+  it('fails by the job if it is not used, and erases the verified values', async () => {
     const waiting = await answered({ webhook, requireResponseCode: true, lifeTime: 3600 });
     world.clock.time += 299_000;
     expect(await endOverdue(world)).to.equal(0);
@@ -308,7 +308,7 @@ describe('spending a response code', () => {
     expect(await endOverdue(world)).to.equal(0);
   });
 
-  it('is not ended by the job while its backend hears of it, however long that takes', async () => {
+  it('is not ended by the job during the call to the backend, however long that takes', async () => {
     const waiting = await answered({ webhook, requireResponseCode: true });
     world.webhooks.beforeAnswer = async () => {
       world.clock.time += 700_000;
@@ -336,19 +336,19 @@ describe('spending a response code', () => {
   });
 });
 
-describe('What came of a session', () => {
-  it('is recorded although the session moves on while it is read anew', async () => {
+describe('The outcome of a session', () => {
+  it('is recorded even if the session changes while it is read again', async () => {
     const world = await World.make();
     await world.configure();
     const { session } = await world.request();
     const now = world.clock.now();
     const known = await world.session(session.id);
     // It moved since the caller saw it, and moves once more between the second look and the second try.
-    await world.store.commit(ACME, { session: noted(known, {}) }, now);
+    await world.store.commit(ACME, { session: updateOutcome(known, {}) }, now);
     const commit = world.store.commit.bind(world.store);
     let tries = 0;
     world.store.commit = async (...parameters) => {
-      if (++tries === 2) await commit(ACME, { session: noted(await world.session(session.id), {}) }, now);
+      if (++tries === 2) await commit(ACME, { session: updateOutcome(await world.session(session.id), {}) }, now);
       return commit(...parameters);
     };
     const failure = { code: 'internal_error', message: 'it broke' } as const;
@@ -359,14 +359,14 @@ describe('What came of a session', () => {
 });
 
 describe('The page after a presentation', () => {
-  it('is that of tenants who serve wallets', async () => {
+  it('exists for tenants that serve wallets', async () => {
     const world = await WalletWorld.open();
     const page = new ShowPresented(world);
     await page.execute(ACME);
     expect(await failureOf(page.execute('nobody' as TenantId))).to.have.property('code', 'not_found');
   });
 
-  it('is not there for a tenant that was suspended, which looks like one that never was', async () => {
+  it('is not found for a suspended tenant, as for an unknown one', async () => {
     const world = await WalletWorld.open();
     await world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), status: 'suspended' }), {
       by: 'system',
@@ -379,7 +379,7 @@ describe('The page after a presentation', () => {
 describe('Two answers to one request', () => {
   afterEach(() => sinon.restore());
 
-  it('leave the one that was taken in as it is, when judging the other one breaks off', async () => {
+  it('keep the accepted one when the verification of the other one is interrupted', async () => {
     const world = await World.make();
     await world.configure();
     const asked = await world.request();

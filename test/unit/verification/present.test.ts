@@ -37,7 +37,7 @@ describe('A presentation', () => {
   });
 
   for (const responseMode of ['direct_post', 'direct_post.jwt']) {
-    it(`is verified and handed to the backend once, with ${responseMode}`, async () => {
+    it(`is verified and sent to the backend once, with ${responseMode}`, async () => {
       await world.configure({ responseMode });
       const woken: string[] = [];
       world.eventBus.subscribe((wakeUp) => woken.push(wakeUp.type));
@@ -64,7 +64,7 @@ describe('A presentation', () => {
     });
   }
 
-  it('is asked for with a request object as wallets want it', async () => {
+  it('is requested with a request object for the wallet', async () => {
     await world.configure({ attached: [{ format: 'x', data: { a: 1 }, credential_ids: ['card'] }] });
     const asked = await world.request();
     const jws = parseCompactJws(asked.text);
@@ -90,13 +90,13 @@ describe('A presentation', () => {
     expect(new Set(ids).size).to.equal(4);
   });
 
-  it('gives each request a key of its own', async () => {
+  it('creates a key for each request', async () => {
     await world.configure();
     const [one, other] = [await world.request(), await world.request()];
     expect(one.request.encryption?.publicJwk['x']).to.not.equal(other.request.encryption?.publicJwk['x']);
   });
 
-  it('serves the same bytes again, and none after the answer', async () => {
+  it('serves the same bytes again, but not after the response', async () => {
     await world.configure();
     const asked = await world.request();
     expect(await world.serveRequestObject.execute(ACME, asked.publicId)).to.equal(asked.text);
@@ -113,7 +113,7 @@ describe('A presentation', () => {
     expect(parseCompactJws(text)?.payload).to.deep.equal({ ...asked.claims, wallet_nonce: 'w-1' });
   });
 
-  it('gives any nonce of the wallet back as it is', async () => {
+  it('returns any nonce of the wallet unchanged', async () => {
     await world.configure();
     const asked = await world.request();
     for (const wallet_nonce of ['q+/8=', 'mit Leerzeichen "und" Ümläuten', 'a'.repeat(512)]) {
@@ -122,7 +122,7 @@ describe('A presentation', () => {
     }
   });
 
-  it('publishes fully specified names of algorithms, and takes EdDSA as well', async () => {
+  it('publishes fully specified names of algorithms, and accepts EdDSA as well', async () => {
     await world.configure();
     const { claims } = await world.request();
     const { 'dc+sd-jwt': formats } = (claims['client_metadata'] as JsonObject)['vp_formats_supported'] as JsonObject;
@@ -148,7 +148,7 @@ describe('A presentation', () => {
     });
   }
 
-  it('passes over parameters and members that nobody knows', async () => {
+  it('ignores unknown parameters and properties', async () => {
     await world.configure();
     const { publicId } = await world.request();
     const parameters = { wallet_nonce: 'w-1', wallet_metadata: '{"future":{"a":[1]}}', else: 'x' };
@@ -156,7 +156,7 @@ describe('A presentation', () => {
     expect(parseCompactJws(text)?.payload['wallet_nonce']).to.equal('w-1');
   });
 
-  it('is handed out for nobody whose access certificate ended meanwhile', async () => {
+  it('is not served if the access certificate has expired', async () => {
     await world.configure();
     const { chain: access } = await endingAccessKey(world);
     await world.configure({ accessKeyChainId: access.id, lifeTime: 3600 });
@@ -170,7 +170,7 @@ describe('A presentation', () => {
     }
   });
 
-  it('is neither fetched nor answered after its time, or under an address of another tenant', async () => {
+  it('is neither fetched nor answered after its expiry, or at an address of another tenant', async () => {
     await world.configure();
     await world.addTenant('other' as typeof ACME);
     const asked = await world.request();
@@ -183,7 +183,7 @@ describe('A presentation', () => {
     expect((await failureOf(world.receiveResponse.execute(ACME, asked.publicId, form))).code).to.equal('gone');
   });
 
-  it('sends the browser back with a code of which only the hash stays', async () => {
+  it('redirects the browser with a code that is stored as a hash', async () => {
     await world.configure({ redirectUri: 'https://shop.example/done?s={sessionId}#top' });
     const asked = await world.request();
     const form = await formOf(asked, { card: [present(world, asked)] });
@@ -232,7 +232,7 @@ describe('A presentation', () => {
     expect((await world.session(asked.session.id)).status).to.equal('completed');
   });
 
-  it('completes although the wallet fetches once more meanwhile', async () => {
+  it('completes even if the wallet fetches once more meanwhile', async () => {
     await world.configure();
     const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), {
       response_type: 'uri',
@@ -249,7 +249,7 @@ describe('A presentation', () => {
     expect((await world.session(session.id)).status).to.equal('completed');
   });
 
-  it('does not leave a session open when something of ours breaks', async () => {
+  it('does not leave a session open after an internal error', async () => {
     await world.configure();
     const asked = await world.request();
     const form = await formOf(asked, { card: [present(world, asked)] });
@@ -263,7 +263,7 @@ describe('A presentation', () => {
     expect([status, outcome?.failure?.code]).to.deep.equal(['failed', 'internal_error']);
   });
 
-  it('tells the operator of a session that could not even be failed', async () => {
+  it('logs a session whose failure cannot be recorded', async () => {
     await world.configure();
     const asked = await world.request();
     const form = await formOf(asked, { card: [present(world, asked)] });
@@ -279,7 +279,7 @@ describe('A presentation', () => {
     expect([entry?.fields, entry?.cause]).to.deep.equal([{ sessionId: asked.session.id }, lost]);
   });
 
-  it('without a redirect may also be asked for across devices', async () => {
+  it('without a redirect may also be requested across devices', async () => {
     await world.configure();
     const body = { response_type: 'uri', requestId: 'card' } as const;
     const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body);
@@ -295,7 +295,7 @@ describe('A presentation', () => {
     expect(suffixOf(redirected.uri, String(redirected.crossDeviceUri))).to.match(/^\.[\w-]{22}%2Fcross-device$/);
   });
 
-  it('is not asked for by a client that may not use the configuration', async () => {
+  it('is not requested by a client that may not use the configuration', async () => {
     await world.configure();
     const caller = await world.caller(ACME, ['another']);
     const body = { response_type: 'uri', requestId: 'card' } as const;

@@ -14,7 +14,7 @@ import type { Role } from '../../../domain/clients/role.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import type { Finding, ReportFindings } from '../../../domain/shared/finding.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
-import { parseWritten } from '../../../domain/shared/parse-written.ts';
+import { parseInput } from '../../../domain/shared/parse-input.ts';
 import { PresentationConfigurationBody, PresentationConfigurationUpdate } from '../../../domain/verification/configuration.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { type ListOptions, trustList } from '../../support/trust-list.ts';
@@ -30,7 +30,7 @@ describe('The presentation configurations of a tenant', () => {
   let otherOperator: Certified;
   const caller = (allowed: string[] | null = null) => world.caller(['presentation:manage'], { allowedPresentationConfigs: allowed });
   const put = async (changes: object = {}, by = caller()) =>
-    new ReplacePresentationConfiguration(world).execute(by, parseWritten(PresentationConfigurationBody, { ...CHECK, ...changes }));
+    new ReplacePresentationConfiguration(world).execute(by, parseInput(PresentationConfigurationBody, { ...CHECK, ...changes }));
   const update = (id: string, changes: object, by = caller()) =>
     new UpdatePresentationConfiguration(world).execute(by, id, changes as JsonObject);
   const get = (id: string, by = caller()) => new GetPresentationConfiguration({}).execute(by, id);
@@ -53,7 +53,7 @@ describe('The presentation configurations of a tenant', () => {
     expect(await ids(caller(['check']))).to.deep.equal(['check']);
   });
 
-  it('are replaced whole: what is left out has its default', async () => {
+  it('are replaced entirely: omitted properties get their defaults', async () => {
     const { createdAt } = await put({ description: 'At the door', lifeTime: 60 });
     world.clock.forward(1_000);
     const replaced = await put();
@@ -62,7 +62,7 @@ describe('The presentation configurations of a tenant', () => {
     expect(await get('check')).to.deep.equal(replaced);
   });
 
-  it('change in what is said, and forget what is set to null', async () => {
+  it('change the given properties, and reset those that are null', async () => {
     await put({ description: 'At the door', lifeTime: 60 });
     expect(await update('check', { lifeTime: null })).to.include({
       lifeTime: 300,
@@ -71,7 +71,7 @@ describe('The presentation configurations of a tenant', () => {
     expect(await update('check', { description: null })).to.not.have.property('description');
   });
 
-  it('go, unless a credential is issued only after such a presentation', async () => {
+  it('can be removed, unless a credential requires such a presentation', async () => {
     await put({ id: 'asked' });
     const now = world.clock.now();
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
@@ -143,7 +143,7 @@ describe('The presentation configurations of a tenant', () => {
     };
     const replaceOnline = (changes: object) =>
       warningsOf((report) => {
-        const body = parseWritten(PresentationConfigurationBody, { ...CHECK, ...changes });
+        const body = parseInput(PresentationConfigurationBody, { ...CHECK, ...changes });
         return new ReplacePresentationConfiguration(online()).execute(caller(), body, report);
       });
     const updateOnline = (changes: object) =>
@@ -208,7 +208,7 @@ describe('The presentation configurations of a tenant', () => {
       calls = [];
       expect(await updateOnline({ lifeTime: 60 })).to.deep.equal([]);
       const offline = { ...online(), listSigners: new OfflineListSigners(online()) };
-      const body = parseWritten(PresentationConfigurationBody, { ...CHECK, ...trusting() });
+      const body = parseInput(PresentationConfigurationBody, { ...CHECK, ...trusting() });
       await new ReplacePresentationConfiguration(offline).execute(caller(), body);
       expect(calls).to.deep.equal([]);
     });
@@ -255,7 +255,7 @@ describe('The presentation configurations of a tenant', () => {
 const AGE = { id: 'age', dcql_query: query({ id: 'pid' }) };
 const ORDER = { body: { purpose: [{ lang: 'en', content: 'Age' }] } };
 
-describe('Whoever manages presentations', () => {
+describe('A caller that manages presentations', () => {
   let world: AdministrationWorld;
   const caller = (roles: Role[] = ['presentation:manage'], allowed: string[] | null = null) =>
     world.caller(roles, { allowedIssuanceConfigs: null, allowedPresentationConfigs: allowed });
@@ -300,7 +300,7 @@ describe('Whoever manages presentations', () => {
     expect(await update({ purpose: null }), 'nothing is ordered').to.not.have.property('purpose');
   });
 
-  it('does not ask under the key of a configuration that the client may not use', async () => {
+  it('does not use the key of a configuration that the client may not use', async () => {
     for (const id of ['theirs', 'spare']) {
       await new CreateKeyChain(world).execute(caller(), { id, usageType: 'access' });
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { UNDECRYPTED_TRIES } from '../../../application/verification/response-intake.ts';
+import { MAX_UNDECRYPTED_ATTEMPTS } from '../../../application/verification/response-intake.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
@@ -59,10 +59,14 @@ describe('A response is refused', () => {
 
   describe('and the session untouched', () => {
     const forms: Readonly<Record<string, (asked: Asked, form: Form) => Form | Promise<Form>>> = {
-      'N33 without vp_token, response or error': ({ request }) => ({ state: request.state }),
-      'N38 without state': (_, { vp_token = '' }) => ({ vp_token }),
-      'N39 with a foreign state': (_, form) => ({ ...form, state: 'foreign' }),
-      'N46 with an error and a foreign state': () => ({ error: 'access_denied', state: 'foreign' }),
+      // N33
+      'without vp_token, response or error': ({ request }) => ({ state: request.state }),
+      // N38
+      'without state': (_, { vp_token = '' }) => ({ vp_token }),
+      // N39
+      'with a foreign state': (_, form) => ({ ...form, state: 'foreign' }),
+      // N46
+      'with an error and a foreign state': () => ({ error: 'access_denied', state: 'foreign' }),
     };
     for (const [what, change] of Object.entries(forms)) {
       it(`${what}`, async () => {
@@ -71,13 +75,15 @@ describe('A response is refused', () => {
       });
     }
     for (const state of ['foreign', undefined]) {
-      it(`N59 with the state ${state} inside the JWE`, async () => {
+      // N59
+      it(`with the state ${state} inside the JWE`, async () => {
         const asked = await ask();
         const response = await encrypt(asked, { vp_token: { card: [present(world, asked)] }, state });
         await expectUntouched(asked, { response });
       });
     }
-    it('N40 with the right state under the address of another session', async () => {
+    // N40
+    it('with the right state under the address of another session', async () => {
       const asked = await ask({ responseMode: 'direct_post' });
       const other = await world.request();
       await expectUntouched(other, await formOf(asked, { card: [present(world, asked)] }));
@@ -85,7 +91,8 @@ describe('A response is refused', () => {
     });
   });
 
-  it('N41 when the request was answered, and the first result stays', async () => {
+  // N41
+  it('when the request was answered, and the first result stays', async () => {
     const asked = await ask();
     const form = await formOf(asked, { card: [present(world, asked)] });
     expect(await answer(asked, form)).to.equal('accepted');
@@ -93,7 +100,8 @@ describe('A response is refused', () => {
     expect((await world.session(asked.session.id)).outcome?.credentials).to.have.length(1);
   });
 
-  it('N44 never for a request that was not fetched', async () => {
+  // N44
+  it('never for a request that was not fetched', async () => {
     await world.configure();
     const body = { response_type: 'uri', requestId: 'card' } as const;
     const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body);
@@ -105,10 +113,14 @@ describe('A response is refused', () => {
 
   describe('for its envelope', () => {
     const cases: Readonly<Record<string, [string, (form: Form, asked: Asked) => Form]>> = {
-      'N34 plain although encryption was asked for': ['direct_post.jwt', (_, { request }) => ({ vp_token: '{}', state: request.state })],
-      'N35 encrypted although not asked for': ['direct_post', () => ({ response: 'a.b.c.d.e' })],
-      'N36 vp_token and error': ['direct_post', (form) => ({ ...form, error: 'access_denied' })],
-      'N37 response and vp_token': ['direct_post.jwt', (form) => ({ ...form, vp_token: '{}' })],
+      // N34
+      'plain although encryption was asked for': ['direct_post.jwt', (_, { request }) => ({ vp_token: '{}', state: request.state })],
+      // N35
+      'encrypted although not asked for': ['direct_post', () => ({ response: 'a.b.c.d.e' })],
+      // N36
+      'vp_token and error': ['direct_post', (form) => ({ ...form, error: 'access_denied' })],
+      // N37
+      'response and vp_token': ['direct_post.jwt', (form) => ({ ...form, vp_token: '{}' })],
     };
     for (const [what, [responseMode, change]] of Object.entries(cases)) {
       it(what, async () => {
@@ -117,7 +129,8 @@ describe('A response is refused', () => {
         await expectRefused(asked, change(form, asked), 'response_mode');
       });
     }
-    it('N49 never for unknown fields, nor N73 for an old presentation_submission', async () => {
+    // N49, N73
+    it('never for unknown fields, nor for an old presentation_submission', async () => {
       const asked = await ask({ responseMode: 'direct_post' });
       const form = await formOf(asked, { card: [present(world, asked)] });
       expect(await answer(asked, { ...form, presentation_submission: '{}', x: 'y' })).to.equal('accepted');
@@ -125,7 +138,8 @@ describe('A response is refused', () => {
   });
 
   for (const responseMode of ['direct_post', 'direct_post.jwt']) {
-    it(`N45 N48 as a wallet error, plainly in ${responseMode}`, async () => {
+    // N45, N48
+    it(`as a wallet error, plainly in ${responseMode}`, async () => {
       const asked = await ask({ responseMode, redirectUri: 'https://shop.example/' });
       const form = { error: 'access_denied', state: asked.request.state };
       expect(await answer(asked, form)).to.equal('accepted');
@@ -135,7 +149,8 @@ describe('A response is refused', () => {
       expect(world.webhooks.calls).to.have.length(0);
     });
   }
-  it('N47 as a wallet error whose words are cut and escaped', async () => {
+  // N47
+  it('as a wallet error whose words are cut and escaped', async () => {
     const asked = await ask();
     const error_description = `<script>\u0000\u202e${'x'.repeat(100_000)}`;
     await answer(asked, { error: 'nonsense ', error_description, state: asked.request.state });
@@ -164,33 +179,45 @@ describe('A response is refused', () => {
         return Buffer.from(JSON.stringify({ ...known, ...change })).toString('base64url');
       });
     const cases: Readonly<Record<string, Make>> = {
-      'N50 an unknown kid': withKey({ header: { kid: 'unknown' } }),
-      'N51 the key of another session': async (asked, payload) => {
+      // N50
+      'an unknown kid': withKey({ header: { kid: 'unknown' } }),
+      // N51
+      'the key of another session': async (asked, payload) => {
         const { publicJwk } = (await world.request()).request.encryption ?? { publicJwk: {} };
         return encrypt(asked, payload, {
           jwk: publicJwk,
           header: { kid: asked.request.encryption?.publicJwk['kid'] },
         });
       },
-      'N52 an enc that was not offered': withKey({ enc: 'A128CBC-HS256' }),
-      'N53 key agreement with key wrapping': withKey({ alg: 'ECDH-ES+A128KW' }),
-      'N54 a point that is not on the curve': header({
+      // N52
+      'an enc that was not offered': withKey({ enc: 'A128CBC-HS256' }),
+      // N53
+      'key agreement with key wrapping': withKey({ alg: 'ECDH-ES+A128KW' }),
+      // N54
+      'a point that is not on the curve': header({
         epk: { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) },
       }),
-      'N55 a changed tag': edited(4, (text) => (text.startsWith('A') ? `B${text.slice(1)}` : `A${text.slice(1)}`)),
-      'N55 a changed ciphertext': edited(3, (text) => (text.startsWith('A') ? `B${text.slice(1)}` : `A${text.slice(1)}`)),
-      'N55 a changed header': header({ cty: 'json' }),
-      'N56 compression': header({ zip: 'DEF' }),
-      'N57 a signed JWT': async (asked) => asked.text,
-      'N57 a nested JWS': async (asked) => encrypt(asked, asked.text),
-      'N60 an unknown crit': header({ crit: ['x'], x: 1 }),
+      // N55
+      'a changed tag': edited(4, (text) => (text.startsWith('A') ? `B${text.slice(1)}` : `A${text.slice(1)}`)),
+      // N55
+      'a changed ciphertext': edited(3, (text) => (text.startsWith('A') ? `B${text.slice(1)}` : `A${text.slice(1)}`)),
+      // N55
+      'a changed header': header({ cty: 'json' }),
+      // N56
+      compression: header({ zip: 'DEF' }),
+      // N57
+      'a signed JWT': async (asked) => asked.text,
+      // N57
+      'a nested JWS': async (asked) => encrypt(asked, asked.text),
+      // N60
+      'an unknown crit': header({ crit: ['x'], x: 1 }),
     };
     for (const [what, make] of Object.entries(cases)) {
       it(what, async () => {
         const asked = await ask();
         const payload = { vp_token: { card: [present(world, asked)] }, state: asked.request.state };
         const form = { response: await make(asked, payload) };
-        for (let i = 1; i < UNDECRYPTED_TRIES; i++) {
+        for (let i = 1; i < MAX_UNDECRYPTED_ATTEMPTS; i++) {
           expect(await answer(asked, form)).to.equal('invalid_request');
           expect((await world.session(asked.session.id)).status, `try ${i}`).to.equal('fetched');
         }
@@ -199,11 +226,12 @@ describe('A response is refused', () => {
     }
     it('leaves the request open for the wallet that was asked when others send noise', async () => {
       const asked = await ask();
-      for (let i = 2; i < UNDECRYPTED_TRIES; i++) await answer(asked, { response: asked.text });
+      for (let i = 2; i < MAX_UNDECRYPTED_ATTEMPTS; i++) await answer(asked, { response: asked.text });
       await expectUntouched(asked, { response: asked.text });
     });
     for (const plaintext of ['nonsense', '[]', '"text"', '{"a":1,"a":2}']) {
-      it(`N58 the plaintext ${plaintext}`, async () => {
+      // N58
+      it(`the plaintext ${plaintext}`, async () => {
         const asked = await ask();
         await expectRefused(asked, { response: await encrypt(asked, plaintext) }, 'malformed');
       });
@@ -212,15 +240,24 @@ describe('A response is refused', () => {
 
   describe('for the shape of vp_token', () => {
     const shapes: Readonly<Record<string, (text: string) => unknown>> = {
-      'N61 a string': (text) => text,
-      'N61 an array': (text) => [text],
-      'N61 null': () => null,
-      'N62 a string instead of an array': (text) => ({ card: text }),
-      'N63 an empty array': () => ({ card: [] }),
-      'N64 two presentations without multiple': (text) => ({ card: [text, text] }),
-      'N65 a key that is no query': (text) => ({ card: [text], other: [text] }),
-      'N67 an object as presentation': () => ({ card: [{}] }),
-      'N67 a number as presentation': () => ({ card: [1] }),
+      // N61
+      'a string': (text) => text,
+      // N61
+      'an array': (text) => [text],
+      // N61
+      null: () => null,
+      // N62
+      'a string instead of an array': (text) => ({ card: text }),
+      // N63
+      'an empty array': () => ({ card: [] }),
+      // N64
+      'two presentations without multiple': (text) => ({ card: [text, text] }),
+      // N65
+      'a key that is no query': (text) => ({ card: [text], other: [text] }),
+      // N67
+      'an object as presentation': () => ({ card: [{}] }),
+      // N67
+      'a number as presentation': () => ({ card: [1] }),
     };
     for (const responseMode of ['direct_post', 'direct_post.jwt']) {
       for (const [what, shape] of Object.entries(shapes)) {
@@ -230,7 +267,8 @@ describe('A response is refused', () => {
         });
       }
     }
-    it('N66 a member that stands there twice', async () => {
+    // N66
+    it('a duplicate property', async () => {
       const asked = await ask({ responseMode: 'direct_post' });
       const list = JSON.stringify([present(world, asked)]);
       const form = { vp_token: `{"card":${list},"card":${list}}`, state: asked.request.state };
@@ -246,7 +284,8 @@ describe('A response is refused', () => {
   describe('as incomplete', () => {
     const two = query({ id: 'card' }, { id: 'other', meta: { vct_values: ['urn:other'] } });
     const sets = (...credential_sets: JsonObject[]) => ({ dcql_query: { ...two, credential_sets } });
-    it('N68 when a required query is missing', async () => {
+    // N68
+    it('when a required query is missing', async () => {
       const asked = await ask({ dcql_query: two });
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'missing other');
       expect(withoutIssuers(world.webhooks.calls[0]?.body.credentials)).to.deep.equal([
@@ -254,15 +293,18 @@ describe('A response is refused', () => {
         { id: 'other', error: 'missing' },
       ]);
     });
-    it('N69 with half of an option', async () => {
+    // N69
+    it('with half of an option', async () => {
       const asked = await ask(sets({ options: [['card', 'other']] }));
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'credential_sets[0]');
     });
-    it('N70 with the optional set alone', async () => {
+    // N70
+    it('with the optional set alone', async () => {
       const asked = await ask(sets({ options: [['other']] }, { options: [['card']], required: false }));
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'credential_sets[0]');
     });
-    it('N72 when the credentials are swapped', async () => {
+    // N72
+    it('when the credentials are swapped', async () => {
       const asked = await ask({ dcql_query: two });
       const [card, other] = [present(world, asked), present(world, asked, { visible: { vct: 'urn:other' } })];
       await expectRefused(asked, await formOf(asked, { card: [other], other: [card] }), 'type_mismatch');
@@ -276,7 +318,7 @@ describe('A response is refused', () => {
         { id: 'other', error: 'type_mismatch' },
       ]);
     });
-    it('and gives an array where several may be sent', async () => {
+    it('and returns an array if several may be sent', async () => {
       const asked = await ask({ dcql_query: query({ id: 'card', multiple: true }) });
       const bad = present(world, asked, { kb: { aud: 'other' } });
       const vpToken = {
@@ -287,7 +329,7 @@ describe('A response is refused', () => {
         { id: 'card', values: [{ name: 'Erika' }, { name: 'Max' }] },
       ]);
     });
-    it('and counts a credential once, however often and however bound it is sent', async () => {
+    it('and counts a credential once, however often it is sent and bound', async () => {
       const asked = await ask({ dcql_query: query({ id: 'card', multiple: true }) });
       const first = present(world, asked);
       const credential = first.slice(0, first.lastIndexOf('~') + 1);
@@ -302,7 +344,7 @@ describe('A response is refused', () => {
       const repeated = reportOf(outcome).filter(({ reason }) => reason === 'repeated_credential');
       expect(repeated.map(({ index }) => index)).to.deep.equal([1, 2]);
     });
-    it('and says where one credential answers several queries', async () => {
+    it('and names the queries if one credential answers several', async () => {
       const asked = await ask({ dcql_query: query({ id: 'card' }, { id: 'name' }) });
       const card = present(world, asked);
       expect(await answer(asked, await formOf(asked, { card: [card], name: [card] }))).to.equal('accepted');
@@ -313,7 +355,7 @@ describe('A response is refused', () => {
         ['name', 'card'],
       ]);
     });
-    it('and hands on no iss that nothing ties to the signer, nor lets it answer a query', async () => {
+    it('and neither returns an uncertified iss nor matches it with a query', async () => {
       const visible = { iss: 'https://ministry.example' };
       const [{ claims: _, ...whole }] = query({ id: 'card' })['credentials'] as [JsonObject];
       const open = await ask({ dcql_query: { credentials: [whole] } });
@@ -332,75 +374,127 @@ describe('A response is refused', () => {
     const kbOf = (text: string) => text.slice(text.lastIndexOf('~') + 1);
     const jwk = makeHolder();
     const cases: Readonly<Record<string, [RefusalReason, Changes | ((asked: Asked) => Changes | Promise<Changes>)]>> = {
-      'N71 an mdoc': ['malformed', { text: () => 'o2d2ZXJzaW9uYzEuMA' }],
-      'N74 without key binding': ['holder_binding_missing', { text: (text) => text.slice(0, text.lastIndexOf('~') + 1) }],
-      'N75 without the last tilde': ['malformed', { text: (text) => text.slice(0, text.lastIndexOf('~')) }],
-      'N76 two key bindings': ['malformed', { text: (text) => `${text}~${kbOf(text)}` }],
-      'N76 an empty disclosure': ['malformed', { credential: (text) => `${text}~` }],
-      'N77 KB typ JWT': ['kb_typ', { kbHeader: { typ: 'JWT' } }],
-      'N77 KB typ in capitals': ['kb_typ', { kbHeader: { typ: 'KB+JWT' } }],
-      'N78 KB alg none': ['kb_alg', { kbHeader: { alg: 'none' } }],
-      'N78 KB alg HS256': ['kb_alg', { kbHeader: { alg: 'HS256' } }],
-      'N79 another holder': ['kb_signature', { holder: jwk }],
-      'N80 a key in the KB header': ['kb_signature', { holder: jwk, kbHeader: { jwk: { ...jwk.jwk } } }],
-      'N81 another nonce': ['nonce_mismatch', { kb: { nonce: 'other' } }],
-      'N81 no nonce': ['kb_claim_missing', { kb: { nonce: undefined } }],
-      'N81 a number as nonce': ['kb_claim_type', { kb: { nonce: 1 } }],
-      'N82 aud without prefix': ['aud_mismatch', ({ request }) => ({ kb: { aud: request.clientId.slice(10) } })],
-      'N82 aud is the response_uri': ['aud_mismatch', ({ request }) => ({ kb: { aud: request.responseUri } })],
-      'N82 aud is an array': ['aud_not_string', ({ request }) => ({ kb: { aud: [request.clientId] } })],
-      'N82 no aud': ['kb_claim_missing', { kb: { aud: undefined } }],
-      'N83 aud is an origin': ['aud_mismatch', { kb: { aud: 'origin:https://vidimus.example' } }],
-      'N84 iat a year ago': ['kb_iat_window', () => ({ kb: { iat: world.seconds - 31_536_000 } })],
-      'N84 iat in a year': ['kb_iat_window', () => ({ kb: { iat: world.seconds + 31_536_000 } })],
-      'N84 iat before the request': ['kb_iat_window', () => ({ kb: { iat: world.seconds - 90 } })],
-      'N84 no iat': ['kb_claim_missing', { kb: { iat: undefined } }],
-      'N84 iat is a string': ['kb_claim_type', { kb: { iat: '1' } }],
-      'N85 no sd_hash': ['kb_claim_missing', { kb: { sd_hash: undefined } }],
-      'N85 another sd_hash': ['sd_hash_mismatch', { kb: { sd_hash: 'x' } }],
-      'N86 a disclosure removed': ['sd_hash_mismatch', { text: (text) => text.split('~').toSpliced(1, 1).join('~') }],
-      'N87 a changed issuer payload': [
+      // N71
+      'an mdoc': ['malformed', { text: () => 'o2d2ZXJzaW9uYzEuMA' }],
+      // N74
+      'without key binding': ['holder_binding_missing', { text: (text) => text.slice(0, text.lastIndexOf('~') + 1) }],
+      // N75
+      'without the last tilde': ['malformed', { text: (text) => text.slice(0, text.lastIndexOf('~')) }],
+      // N76
+      'two key bindings': ['malformed', { text: (text) => `${text}~${kbOf(text)}` }],
+      // N76
+      'an empty disclosure': ['malformed', { credential: (text) => `${text}~` }],
+      // N77
+      'KB typ JWT': ['kb_typ', { kbHeader: { typ: 'JWT' } }],
+      // N77
+      'KB typ in capitals': ['kb_typ', { kbHeader: { typ: 'KB+JWT' } }],
+      // N78
+      'KB alg none': ['kb_alg', { kbHeader: { alg: 'none' } }],
+      // N78
+      'KB alg HS256': ['kb_alg', { kbHeader: { alg: 'HS256' } }],
+      // N79
+      'another holder': ['kb_signature', { holder: jwk }],
+      // N80
+      'a key in the KB header': ['kb_signature', { holder: jwk, kbHeader: { jwk: { ...jwk.jwk } } }],
+      // N81
+      'another nonce': ['nonce_mismatch', { kb: { nonce: 'other' } }],
+      // N81
+      'no nonce': ['kb_claim_missing', { kb: { nonce: undefined } }],
+      // N81
+      'a number as nonce': ['kb_claim_type', { kb: { nonce: 1 } }],
+      // N82
+      'aud without prefix': ['aud_mismatch', ({ request }) => ({ kb: { aud: request.clientId.slice(10) } })],
+      // N82
+      'aud is the response_uri': ['aud_mismatch', ({ request }) => ({ kb: { aud: request.responseUri } })],
+      // N82
+      'aud is an array': ['aud_not_string', ({ request }) => ({ kb: { aud: [request.clientId] } })],
+      // N82
+      'no aud': ['kb_claim_missing', { kb: { aud: undefined } }],
+      // N83
+      'aud is an origin': ['aud_mismatch', { kb: { aud: 'origin:https://vidimus.example' } }],
+      // N84
+      'iat a year ago': ['kb_iat_window', () => ({ kb: { iat: world.seconds - 31_536_000 } })],
+      // N84
+      'iat in a year': ['kb_iat_window', () => ({ kb: { iat: world.seconds + 31_536_000 } })],
+      // N84
+      'iat before the request': ['kb_iat_window', () => ({ kb: { iat: world.seconds - 90 } })],
+      // N84
+      'no iat': ['kb_claim_missing', { kb: { iat: undefined } }],
+      // N84
+      'iat is a string': ['kb_claim_type', { kb: { iat: '1' } }],
+      // N85
+      'no sd_hash': ['kb_claim_missing', { kb: { sd_hash: undefined } }],
+      // N85
+      'another sd_hash': ['sd_hash_mismatch', { kb: { sd_hash: 'x' } }],
+      // N86
+      'a disclosure removed': ['sd_hash_mismatch', { text: (text) => text.split('~').toSpliced(1, 1).join('~') }],
+      // N87
+      'a changed issuer payload': [
         'issuer_signature',
         {
           text: (text) =>
             replacePart(text, 0, (jwt) => jwt.split('.').with(1, Buffer.from('{"vct":"urn:card:1"}').toString('base64url')).join('.')),
         },
       ],
-      'N88 issuer alg none': ['issuer_alg', { header: { alg: 'none' } }],
-      'N88 issuer alg HS256': ['issuer_alg', { header: { alg: 'HS256' } }],
-      'N89 typ JWT': ['issuer_typ', { header: { typ: 'JWT' } }],
-      'N89 the older typ': ['issuer_typ', { header: { typ: 'vc+sd-jwt' } }],
-      'N90 no x5c': ['issuer_key_unresolved', { header: { x5c: undefined as unknown as null } }],
-      'N90 an empty x5c': ['issuer_key_unresolved', { header: { x5c: [] } }],
-      'N91 an unknown root': ['untrusted_chain', async () => ({ issuer: await world.keyChain('foe', 'f', ['signing']) })],
-      'N93 signed by another key': [
+      // N88
+      'issuer alg none': ['issuer_alg', { header: { alg: 'none' } }],
+      // N88
+      'issuer alg HS256': ['issuer_alg', { header: { alg: 'HS256' } }],
+      // N89
+      'typ JWT': ['issuer_typ', { header: { typ: 'JWT' } }],
+      // N89
+      'the older typ': ['issuer_typ', { header: { typ: 'vc+sd-jwt' } }],
+      // N90
+      'no x5c': ['issuer_key_unresolved', { header: { x5c: undefined as unknown as null } }],
+      // N90
+      'an empty x5c': ['issuer_key_unresolved', { header: { x5c: [] } }],
+      // N91
+      'an unknown root': ['untrusted_chain', async () => ({ issuer: await world.keyChain('foe', 'f', ['signing']) })],
+      // N93
+      'signed by another key': [
         'issuer_signature',
         async () => {
           const other = await world.keyChain('foe', 'f', ['signing']);
           return { issuer: other, header: { x5c: [...world.issuer.active.certificates] } };
         },
       ],
-      'N95 expired': ['credential_expired', () => ({ visible: { exp: world.seconds - 61 } })],
-      'N95 not yet valid': ['credential_not_yet_valid', () => ({ visible: { nbf: world.seconds + 61 } })],
-      'N96 no vct': ['malformed', { visible: { vct: undefined as unknown as null } }],
-      'N96 a vct in capitals': ['type_mismatch', { visible: { vct: 'URN:CARD:1' } }],
-      'N97 no cnf': ['holder_key_missing', { visible: { cnf: undefined as unknown as null } }],
-      'N97 only a kid': ['holder_key_missing', { visible: { cnf: { kid: 'x' } } }],
-      'N97 a private key': ['holder_key_missing', () => ({ visible: { cnf: { jwk: { ...world.holder.jwk, d: 'x' } } } })],
-      'N98 an unreferenced disclosure': [
+      // N95
+      expired: ['credential_expired', () => ({ visible: { exp: world.seconds - 61 } })],
+      // N95
+      'not yet valid': ['credential_not_yet_valid', () => ({ visible: { nbf: world.seconds + 61 } })],
+      // N96
+      'no vct': ['malformed', { visible: { vct: undefined as unknown as null } }],
+      // N96
+      'a vct in capitals': ['type_mismatch', { visible: { vct: 'URN:CARD:1' } }],
+      // N97
+      'no cnf': ['holder_key_missing', { visible: { cnf: undefined as unknown as null } }],
+      // N97
+      'only a kid': ['holder_key_missing', { visible: { cnf: { kid: 'x' } } }],
+      // N97
+      'a private key': ['holder_key_missing', () => ({ visible: { cnf: { jwk: { ...world.holder.jwk, d: 'x' } } } })],
+      // N98
+      'an unreferenced disclosure': [
         'unreferenced_disclosure',
         {
           credential: (text) => `${text}${Buffer.from('["salt","x","y"]').toString('base64url')}~`,
         },
       ],
-      'N98 a disclosure twice': ['duplicate_disclosure', { credential: (text) => `${text}${text.split('~')[1]}~` }],
-      'N100 an unknown hash': ['unsupported_hash', { payload: { _sd_alg: 'SHA-256' } }],
-      'N102 crit in the issuer header': ['unsupported_crit', { header: { crit: ['x'] } }],
-      'N102 crit in the KB header': ['unsupported_crit', { kbHeader: { crit: ['x'] } }],
-      'N103 a broken signature': ['kb_signature', { kbSignature: flip }],
-      'N103 a signature of wrong length': ['kb_signature', { kbSignature: (raw) => raw.subarray(1) }],
-      'N103 a broken issuer signature': ['issuer_signature', { issuerSignature: flip }],
-      'N104 the requested claim is withheld': [
+      // N98
+      'a disclosure twice': ['duplicate_disclosure', { credential: (text) => `${text}${text.split('~')[1]}~` }],
+      // N100
+      'an unknown hash': ['unsupported_hash', { payload: { _sd_alg: 'SHA-256' } }],
+      // N102
+      'crit in the issuer header': ['unsupported_crit', { header: { crit: ['x'] } }],
+      // N102
+      'crit in the KB header': ['unsupported_crit', { kbHeader: { crit: ['x'] } }],
+      // N103
+      'a broken signature': ['kb_signature', { kbSignature: flip }],
+      // N103
+      'a signature of wrong length': ['kb_signature', { kbSignature: (raw) => raw.subarray(1) }],
+      // N103
+      'a broken issuer signature': ['issuer_signature', { issuerSignature: flip }],
+      // N104
+      'the requested claim is withheld': [
         'missing_claim',
         {
           credential: (text) => {
@@ -419,18 +513,21 @@ describe('A response is refused', () => {
         expect(world.webhooks.calls.map(({ body }) => body.credentials)).to.deep.equal([[{ id: 'card', error: reason }]]);
       });
     }
-    it('N105 a boolean that is false where true was asked for', async () => {
+    // N105
+    it('a boolean that is false where true was asked for', async () => {
       const asked = await ask({
         dcql_query: query({ id: 'card', claims: [{ path: ['over18'], values: [true] }] }),
       });
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'value_mismatch');
     });
-    it('N92 a leaf of an issuer that was trusted no more when the wallet was asked', async () => {
+    // N92
+    it('a leaf of an issuer that was trusted no more when the wallet was asked', async () => {
       await world.configure({ trustAnchors: [{ keyChainId: 'signing' }] });
       const asked = await world.request();
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'untrusted_chain');
     });
-    it('N106 made for another tenant', async () => {
+    // N106
+    it('made for another tenant', async () => {
       const other = 'other' as typeof ACME;
       await world.addTenant(other);
       await world.configure({}, other);
@@ -438,11 +535,13 @@ describe('A response is refused', () => {
       const asked = await ask();
       await expectRefused(asked, await formOf(asked, { card: [present(world, elsewhere)] }), 'nonce_mismatch');
     });
-    it('N107 made for an earlier request', async () => {
+    // N107
+    it('made for an earlier request', async () => {
       const [earlier, asked] = [await ask(), await world.request()];
       await expectRefused(asked, await formOf(asked, { card: [present(world, earlier)] }), 'nonce_mismatch');
     });
-    it('N108 with a bad binding that nobody demanded', async () => {
+    // N108
+    it('with an invalid key binding that was optional', async () => {
       const asked = await ask({
         dcql_query: query({ id: 'card', require_cryptographic_holder_binding: false }),
       });

@@ -2,17 +2,17 @@ import { generateKeyPairSync } from 'node:crypto';
 import { expect } from 'chai';
 import { OpenRequests, ServeDcApiRequest } from '../../../application/verification/serve-request-object.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
-import { answered } from '../../../domain/sessions/session-change.ts';
+import { acceptAndEnd } from '../../../domain/sessions/session-change.ts';
 import { Failure, type FailureCode } from '../../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import { invocationUri } from '../../../domain/shared/invocation-uri.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { bindingOf } from '../../../domain/verification/binding.ts';
 import { isUndecrypted, parseDcApiData, parseForm, parsePlaintext } from '../../../domain/verification/envelope.ts';
-import { requestParameters, supportedOf } from '../../../domain/verification/request-object.ts';
+import { acceptedAlgorithms, requestParameters } from '../../../domain/verification/request-object.ts';
 import { deviceTransactionData, keyBoundTransactionData } from '../../../domain/verification/transaction-data.ts';
 import type { DcApiVerification, PostedVerification } from '../../../domain/verification/verification-request.ts';
-import { type Demands, parseWalletMetadata, parseWalletParameters } from '../../../domain/verification/wallet-parameters.ts';
+import { parseWalletMetadata, parseWalletParameters, type RequestRequirements } from '../../../domain/verification/wallet-parameters.ts';
 import { decode } from '../../support/present.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { endOf } from '../wallet-kit.ts';
@@ -21,15 +21,15 @@ import { ACME, World } from './kit.ts';
 const PARAMETERS = { responseMode: 'direct_post', nonce: 'n', dcqlQuery: { credentials: [] } };
 
 describe('The parameters of a presentation request', () => {
-  it('say nothing of what is not asked for', () => {
+  it('omit parameters that are not requested', () => {
     const { client_metadata, ...others } = requestParameters(PARAMETERS);
     expect(Object.keys(client_metadata as object)).to.deep.equal(['vp_formats_supported']);
     expect(Object.keys(others)).to.deep.equal(['response_type', 'response_mode', 'nonce', 'dcql_query']);
   });
 
-  it('say who asks in the words of the operator, where there are any', () => {
+  it('contain the display name and logo of the operator, if there are any', () => {
     const asker = { clientName: 'Acme', logoUri: 'https://acme.example/logo.png' };
-    const metadataOf = (given: object) => requestParameters({ ...PARAMETERS, asker: given })['client_metadata'];
+    const metadataOf = (given: object) => requestParameters({ ...PARAMETERS, display: given })['client_metadata'];
     expect(metadataOf(asker)).to.include({ client_name: 'Acme', logo_uri: asker.logoUri });
     for (const nothing of [{}, { clientName: null, logoUri: null }]) {
       expect(metadataOf(nothing)).not.to.have.any.keys('client_name', 'logo_uri');
@@ -52,7 +52,7 @@ describe('The parameters of a presentation request', () => {
   });
 });
 
-describe('What a presentation is made for', () => {
+describe('The audience of a presentation', () => {
   const asked = {
     kind: 'verification',
     offerRequest: {},
@@ -61,7 +61,7 @@ describe('What a presentation is made for', () => {
     requestUrl: '',
   } as const;
 
-  it('is who asked, where the answer is posted', () => {
+  it('is the client, at the address of the response', () => {
     const responseUri = 'https://vidimus.example/acme/response/1';
     const posted: PostedVerification = {
       ...asked,
@@ -72,7 +72,7 @@ describe('What a presentation is made for', () => {
     expect(transcripts()).to.have.length(1);
   });
 
-  it('is each page that may ask through the Digital Credentials API', () => {
+  it('is each page that may use the Digital Credentials API', () => {
     const origins = ['https://shop.example', 'https://www.shop.example'];
     const pages = ['origin:https://shop.example', 'origin:https://www.shop.example'];
     const unsigned: DcApiVerification = { ...asked, responseMode: 'dc_api', origins };
@@ -114,7 +114,7 @@ describe('The transactions that a credential confirms', () => {
     expect(keyBoundTransactionData({}, 'card').transactionData).to.deep.equal([]);
   });
 
-  it('name the element of their type, and none for another', () => {
+  it('name the element of their type only', () => {
     const nowhere = { namespace: '', element: '', algorithms: [] };
     expect(deviceTransactionData(request, 'card')).to.deep.equal([
       { namespace: 'n', element: 'e', text: 'first', required: true, algorithms: ['sha-384'] },
@@ -144,7 +144,7 @@ function outcome(open: () => ReturnType<typeof parseForm>): string {
   }
 }
 
-describe('What a wallet posts', () => {
+describe('A posted response', () => {
   const forms: readonly [string, Parameters<typeof parseForm>, RegExp][] = [
     ['an encrypted answer', [{ response: 'a' }, REQUEST], /^encrypted$/],
     ['one with the state outside as well', [{ response: 'a', state: 's' }, REQUEST], /^encrypted$/],
@@ -156,11 +156,11 @@ describe('What a wallet posts', () => {
     ['an error with words', [{ error: 'e', error_description: 'no', state: 's' }, PLAIN], /: no$/],
   ];
   for (const [what, given, expected] of forms) {
-    it(`is told apart: ${what}`, () => expect(outcome(() => parseForm(...given))).to.match(expected));
+    it(`is distinguished: ${what}`, () => expect(outcome(() => parseForm(...given))).to.match(expected));
   }
 });
 
-describe('What a wallet encrypted', () => {
+describe('An encrypted response', () => {
   const texts: readonly [string, string, RegExp][] = [
     ['an answer', '{"state":"s","vp_token":{}}', /^presentations$/],
     ['an answer with a foreign state', '{"state":"x","vp_token":{}}', /^untouched: state/],
@@ -170,7 +170,7 @@ describe('What a wallet encrypted', () => {
     ['an error that is no text', '{"state":"s","error":["access_denied"]}', /^wallet_error: the wallet/],
   ];
   for (const [what, text, expected] of texts) {
-    it(`is told apart: ${what}`, () => expect(outcome(() => parsePlaintext(text, REQUEST))).to.match(expected));
+    it(`is distinguished: ${what}`, () => expect(outcome(() => parsePlaintext(text, REQUEST))).to.match(expected));
   }
 
   describe('of a request with one state per link', () => {
@@ -199,13 +199,13 @@ describe('What a wallet encrypted', () => {
     expect(outcome(() => parsePlaintext('{"vp_token":{}}'))).to.equal('presentations');
   });
 
-  it('is known by that when it does not decrypt', () => {
+  it('is identified by its state if it cannot be decrypted', () => {
     expect(isUndecrypted(parsePlaintext(undefined, REQUEST))).to.equal(true);
     expect(isUndecrypted(parsePlaintext('[]', REQUEST))).to.equal(false);
   });
 });
 
-describe('What a page hands over', () => {
+describe('A response through the Digital Credentials API', () => {
   const data: readonly [string, Parameters<typeof parseDcApiData>[0], RegExp, RegExp][] = [
     ['an encrypted answer', { response: 'a' }, /^encrypted$/, /^response_mode: encrypted, though/],
     ['one beside an error that is null', { response: 'a', error: null }, /^encrypted$/, /^response_mode/],
@@ -219,7 +219,7 @@ describe('What a page hands over', () => {
     ['an error that is null', { error: null }, /^untouched: send/, /^untouched: send/],
   ];
   for (const [what, given, encrypted, plain] of data) {
-    it(`is told apart: ${what}`, () => {
+    it(`is distinguished: ${what}`, () => {
       expect(outcome(() => parseDcApiData(given, { responseMode: 'dc_api.jwt' }))).to.match(encrypted);
       expect(outcome(() => parseDcApiData(given, { responseMode: 'dc_api' }))).to.match(plain);
     });
@@ -235,15 +235,16 @@ const KEY = { ...MEMBERS, use: 'enc', alg: 'ECDH-ES', kid: 'k' };
 const OFF_CURVE = { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) };
 const OTHER_ENC = { request_object_encryption_enc_values_supported: ['A128CBC-HS256'] };
 
-const DEMANDS: Demands = {
-  formats: supportedOf(['dc+sd-jwt', 'mso_mdoc']),
+const DEMANDS: RequestRequirements = {
+  formats: acceptedAlgorithms(['dc+sd-jwt', 'mso_mdoc']),
   responseMode: 'direct_post.jwt',
   clientIdPrefix: 'x509_hash',
   signedWith: 'ES256',
   encrypts: true,
 };
 
-const wishes = (metadata: JsonObject, demands: Demands | undefined = DEMANDS) => parseWalletParameters(metadata, demands, undefined);
+const wishes = (metadata: JsonObject, demands: RequestRequirements | undefined = DEMANDS) =>
+  parseWalletParameters(metadata, demands, undefined);
 const keys = (...jwks: (JsonObject | string)[]) => ({ jwks: { keys: jwks } });
 const formats = (vp_formats_supported: JsonObject | string | null) => ({ vp_formats_supported });
 
@@ -257,7 +258,7 @@ function messageOf(work: () => unknown): string {
   return 'taken';
 }
 
-describe('What a wallet says of itself', () => {
+describe('The metadata of a wallet', () => {
   for (const [what, parameters] of Object.entries({
     'no nonce at all': { wallet_nonce: '' },
     'a nonce of two lines': { wallet_nonce: 'a\nb' },
@@ -269,7 +270,7 @@ describe('What a wallet says of itself', () => {
     });
   }
 
-  it('may be nothing, and comes back as it is', () => {
+  it('may be absent, and is returned unchanged', () => {
     expect(parseWalletMetadata({})).to.deep.equal({});
     expect(parseWalletMetadata({ wallet_nonce: 'n', wallet_metadata: '{"a":1}' })).to.deep.equal({ a: 1 });
     expect(parseWalletParameters({ issuer: 'https://wallet.example' }, DEMANDS, 'n')).to.deep.equal({
@@ -339,7 +340,7 @@ describe('What a wallet says of itself', () => {
   });
 });
 
-describe('The key that a wallet wants its request encrypted to', () => {
+describe('The encryption key of a wallet', () => {
   it('is the first that can be used, with its identifier', () => {
     expect(wishes(keys('none', OFF_CURVE, jwkOf('P-384'), KEY, jwkOf('P-256')))).to.deep.equal({
       recipient: { ...MEMBERS, kid: 'k' },
@@ -356,7 +357,7 @@ describe('The key that a wallet wants its request encrypted to', () => {
     expect(wishes(metadata)).to.have.property('enc', 'A256GCM');
   });
 
-  it('is none that is for signatures, or for nothing in particular', () => {
+  it('is ignored if it is for signatures, on another curve or without a purpose', () => {
     for (const other of [{ ...KEY, use: 'sig' }, jwkOf('P-384'), OFF_CURVE, { ...MEMBERS, alg: 'ES256' }]) {
       expect(wishes(keys(other))).to.deep.equal({});
     }
@@ -396,7 +397,7 @@ describe('ServeDcApiRequest', () => {
   const execute = (publicId: PublicId, tenantId = ACME) => serve.execute(tenantId, publicId);
   const only = ({ requests }: JsonObject) => (requests as { protocol: string; data: JsonObject }[])[0];
 
-  it('hands a signed request to the page, the same each time, and notes the first time', async () => {
+  it('returns the same signed request to the page each time, and records the first time', async () => {
     const { publicId, id } = await ask();
     const served = await execute(publicId);
     const request = only(served);
@@ -408,7 +409,7 @@ describe('ServeDcApiRequest', () => {
     expect((await world.session(id)).version).to.equal(2);
   });
 
-  it('hands out an unsigned request as its parameters', async () => {
+  it('returns an unsigned request as its parameters', async () => {
     const request = only(await execute((await ask({ requestId: 'unsigned' })).publicId));
     expect(request?.protocol).to.equal('openid4vp-v1-unsigned');
     expect(request?.data).to.have.property('dcql_query');
@@ -434,7 +435,7 @@ describe('ServeDcApiRequest', () => {
       'a request that was answered',
       'gone',
       async (session) => {
-        await world.store.commit(ACME, { session: answered(session, 'complete', {}) }, world.clock.now());
+        await world.store.commit(ACME, { session: acceptAndEnd(session, 'complete', {}) }, world.clock.now());
         return execute(session.publicId);
       },
     ],

@@ -81,19 +81,19 @@ describe('The status of a presented credential', () => {
     });
   }
 
-  it('is not asked for when the credential itself is bad', async () => {
+  it('is not fetched for an invalid credential', async () => {
     expect(await verify(0, { visible: { exp: world.seconds - 100 } })).to.equal('credential_expired');
     expect(world.remote.calls).to.have.length(0);
   });
 
-  it('is not asked for when the credential is not what was asked for', async () => {
+  it('is not fetched for a credential that was not requested', async () => {
     expect(await verify(0, { visible: { vct: 'urn:other' } })).to.equal('type_mismatch');
     expect(await verify(0, { text: (text) => withoutDisclosures(text) })).to.equal('sd_hash_mismatch');
     expect(await verify(0, { credential: withoutDisclosures })).to.equal('missing_claim');
     expect(world.remote.calls).to.have.length(0);
   });
 
-  it('is asked for nothing of an answer to another request, not even what is good', async () => {
+  it('is not fetched for a response to another request, not even for a valid credential', async () => {
     await world.configure({ dcql_query: query({ id: 'card', multiple: true }) });
     const asked = await world.request();
     const visible = { status: { status_list: { idx: 0, uri: URI } } };
@@ -114,7 +114,7 @@ describe('The status of a presented credential', () => {
     const { root, ...other } = await world.keyChain('elsewhere', 'lists', ['statusList']);
     expect(root).to.not.equal(undefined);
     await world.configure({ trustAnchors: [{ keyChainId: 'signing' }] });
-    const [signing] = (await (await world.caller()).configured.keyChains()).filter(({ id }) => id === 'signing');
+    const [signing] = (await (await world.caller()).tenant.keyChains()).filter(({ id }) => id === 'signing');
     if (signing === undefined) throw new Error('no chain');
     await serve({ chain: signing });
     expect(await verify(0, { issuer: signing })).to.equal('accepted');
@@ -147,7 +147,7 @@ describe('The status of a presented credential', () => {
     'another trusted issuer as signer': [
       'status_invalid',
       async () => {
-        const chains = await (await world.caller()).configured.keyChains();
+        const chains = await (await world.caller()).tenant.keyChains();
         const chain = chains.find(({ id }) => id === 'signing');
         if (chain === undefined) throw new Error('no chain');
         return { chain };
@@ -199,7 +199,7 @@ describe('The status of a presented credential', () => {
     });
   }
 
-  it('is fetched once for 50 who ask at the same time', async () => {
+  it('is fetched once for 50 concurrent requests', async () => {
     await world.configure();
     const requests: Asked[] = [];
     for (let made = 0; made < 50; made++) requests.push(await world.request());
@@ -215,7 +215,7 @@ describe('The status of a presented credential', () => {
       payload: { status_list: { bits: 2, lst: compressList(packEntries(2, 200, ENTRIES)) } },
     });
 
-    it('is looked for in a newer one, which is fetched once for all who wait', async () => {
+    it('is read from a newer list, which is fetched once for all waiting requests', async () => {
       expect(await verify(150)).to.equal('status_invalid');
       await serve(grown());
       world.clock.time += 11_000;
@@ -244,7 +244,7 @@ describe('The status of a presented credential', () => {
     });
   });
 
-  it('is kept for its ttl, then fetched again, and forgotten on demand', async () => {
+  it('is cached for its ttl, then fetched again, and cleared on demand', async () => {
     for (const [after, fetches] of [
       [0, 1],
       [599_000, 1],
@@ -287,12 +287,12 @@ describe('The status of a presented credential', () => {
   describe('in a list of ours', () => {
     const uri = `${PUBLIC_URL}/acme/status-list/main`;
     async function own(): Promise<KeyChain> {
-      const chain = (await (await world.caller()).configured.keyChains()).find(({ id }) => id === 'signing');
+      const chain = (await (await world.caller()).tenant.keyChains()).find(({ id }) => id === 'signing');
       if (chain === undefined) throw new Error('no chain');
       return chain;
     }
     beforeEach(() => {
-      world.ownStatusLists.entries.set('acme/main/0', 0).set('acme/main/1', 1);
+      world.localStatusLists.entries.set('acme/main/0', 0).set('acme/main/1', 1);
     });
     for (const [index, expected] of [
       [0, 'accepted'],
@@ -304,16 +304,16 @@ describe('The status of a presented credential', () => {
         expect(world.remote.calls).to.have.length(0);
       });
     }
-    it('is status_invalid for credentials of somebody else', async () => {
+    it('is status_invalid for credentials of another issuer', async () => {
       expect(await verify(0, {}, uri)).to.equal('status_invalid');
     });
     it('of another tenant is status_invalid, unless that tenant issued the credential', async () => {
       const other = 'other' as typeof ACME;
       await world.addTenant(other);
-      world.ownStatusLists.entries.set('other/main/0', 0);
+      world.localStatusLists.entries.set('other/main/0', 0);
       const theirs = `${PUBLIC_URL}/other/status-list/main`;
       expect(await verify(0, { issuer: await own() }, theirs)).to.equal('status_invalid');
-      const chains = await (await world.caller(other)).configured.keyChains();
+      const chains = await (await world.caller(other)).tenant.keyChains();
       const issuer = chains.find(({ id }) => id === 'signing');
       if (issuer === undefined) throw new Error('no chain');
       const { writePemCertificates } = await import('../../../domain/formats/der/pem.ts');
@@ -367,10 +367,12 @@ describe('Transaction data', () => {
     const config = { transaction_data: [entry('card')] };
     expect(await run(config, async ([text = '']) => [await hashOf(text)])).to.equal('accepted');
   });
-  it('N127 is refused without hashes', async () => {
+  // N127
+  it('is refused without hashes', async () => {
     expect(await run({ transaction_data: [entry('card')] }, async () => undefined)).to.include('transaction_data_missing');
   });
-  it('N128 is refused with the hash of the decoded text', async () => {
+  // N128
+  it('is refused with the hash of the decoded text', async () => {
     const decoded = async ([text = '']: readonly string[]) => [await hashOf(Buffer.from(text, 'base64url').toString())];
     expect(await run({ transaction_data: [entry('card')] }, decoded)).to.include('transaction_data_mismatch');
   });
@@ -380,7 +382,8 @@ describe('Transaction data', () => {
     expect(await run(config, confirm)).to.include('transaction_data_alg');
     expect(await run(config, confirm, 'card', { transaction_data_hashes_alg: 'sha-256' })).to.equal('accepted');
   });
-  it('N131 is refused with a hash too many', async () => {
+  // N131
+  it('is refused with a hash too many', async () => {
     const more = async ([text = '']: readonly string[]) => [await hashOf(text), await hashOf('x')];
     expect(await run({ transaction_data: [entry('card')] }, more)).to.include('transaction_data_mismatch');
   });
@@ -389,7 +392,8 @@ describe('Transaction data', () => {
     expect(await run(config, async ([text = '']) => [await hashOf(text)], 'other')).to.equal('accepted');
     expect(await run(config, async () => undefined)).to.include('transaction_data_missing');
   });
-  it('N133 is refused when a credential confirms it that it does not name', async () => {
+  // N133
+  it('is refused when a credential confirms it that it does not name', async () => {
     const config = { dcql_query: two, transaction_data: [entry('other')] };
     expect(await run(config, async ([text = '']) => [await hashOf(text)], 'card')).to.include('transaction_data_missing');
   });

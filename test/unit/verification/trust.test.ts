@@ -92,7 +92,7 @@ describe('An issuer of credentials on a trust list', () => {
       expect(await verify()).to.equal('accepted');
     });
 
-    it('is not by one that was withdrawn, of another kind, or on a list that somebody else signed', async () => {
+    it('is not trusted by a service that was withdrawn, of another kind, or on a list with another signer', async () => {
       const [type, certificates] = [QEAA, [rootOf(world.issuer)]];
       const status = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn';
       const refusals: [XmlList, Certified?][] = [
@@ -107,7 +107,7 @@ describe('An issuer of credentials on a trust list', () => {
       }
     });
 
-    describe('judged by the history of its service', () => {
+    describe('evaluated by the history of its service', () => {
       const STATES = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus';
       const [granted, withdrawn] = [`${STATES}/granted`, `${STATES}/withdrawn`];
       type State = { readonly type?: string; readonly status: string; readonly since: string };
@@ -127,7 +127,7 @@ describe('An issuer of credentials on a trust list', () => {
       };
       let number = 10;
 
-      it('is accepted for what it issued while it was granted, where a configuration says so', async () => {
+      it('is accepted for credentials from the time when it was granted, if the configuration allows it', async () => {
         expect(await judged(listed(), issuedAt(-60))).to.equal('accepted');
         expect(await judged(listed(), issuedAt(-90)), 'from the beginning').to.equal('accepted');
         expect(await judged(listed(), issuedAt(-60), 'check')).to.match(/^untrusted_chain/);
@@ -140,7 +140,7 @@ describe('An issuer of credentials on a trust list', () => {
         expect(await judged(listed(), issuedAt(-91))).to.match(notApproved);
       });
 
-      it('is not when the time is not told, or is none of its certificate’s', async () => {
+      it('is not trusted if the time is missing, or outside of the validity of its certificate', async () => {
         expect(await judged(listed(), { visible: { iat: undefined as never } })).to.match(/it does not say when it was issued/);
         const early = listed({ history: history({ since: '2001-01-01T00:00:00Z' }) });
         expect(await judged(early, { visible: { iat: 1_000_000_000 } })).to.match(/its time of issuance is not that of its signer/);
@@ -210,11 +210,10 @@ describe('An issuer of credentials on a trust list', () => {
 
   describe('is refused', () => {
     const bad: Readonly<Record<string, [() => void | Promise<void>, string | RegExp]>> = {
-      'N94 when it is listed for another service': [
-        () => publish({ entities: [issuerEntity('WalletSolution/Issuance')] }),
-        /^untrusted_chain/,
-      ],
-      'N94 when its certificate is listed for revocation only': [
+      // N94
+      'when it is listed for another service': [() => publish({ entities: [issuerEntity('WalletSolution/Issuance')] }), /^untrusted_chain/],
+      // N94
+      'when its certificate is listed for revocation only': [
         () => publish({ entities: [issuerEntity('PID/Revocation')] }),
         /^untrusted_chain/,
       ],
@@ -226,23 +225,28 @@ describe('An issuer of credentials on a trust list', () => {
         },
         /^untrusted_chain/,
       ],
-      'N134 when the list is signed by somebody else': [
+      // N134
+      'when the list is signed by somebody else': [
         async () => publish({ signer: await certify({ name: 'Foe' }) }),
         /untrusted_chain.*operator\.example\/lote\.jwt: untrusted_signer/,
       ],
-      'N134 when the signature of the list is broken': [
+      // N134
+      'when the signature of the list is broken': [
         () => {
           const [head, body, signature = ''] = String(lists.get(LIST)).split('.');
           lists.set(LIST, `${head}.${body}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`);
         },
         /lote\.jwt: signature/,
       ],
-      'N135 when the list has ended': [
+      // N135
+      'when the list has ended': [
         () => publish({ scheme: { NextUpdate: new Date(world.clock.time - 1000).toISOString() } }),
         /lote\.jwt: outdated/,
       ],
-      'N135 when the list is closed': [() => publish({ scheme: { NextUpdate: null } }), /^untrusted_chain.*lote\.jwt: closed/],
-      'N137 when the list cannot be reached': [
+      // N135
+      'when the list is closed': [() => publish({ scheme: { NextUpdate: null } }), /^untrusted_chain.*lote\.jwt: closed/],
+      // N137
+      'when the list cannot be reached': [
         () => void lists.set(LIST, new RemoteError('unreachable', 'nobody there')),
         /lote\.jwt: unavailable: unreachable/,
       ],
@@ -271,7 +275,8 @@ describe('An issuer of credentials on a trust list', () => {
       });
     }
 
-    it('N136 when a list without it follows, and again with an older list that names it', async () => {
+    // N136
+    it('when a list without it follows, and again with an older list that names it', async () => {
       const older = String(lists.get(LIST));
       expect(await verify()).to.equal('accepted');
       publish({ entities: [], sequenceNumber: 2 });
@@ -301,7 +306,7 @@ describe('An issuer of credentials on a trust list', () => {
       revoker = await world.keyChain('elsewhere', 'revoker', ['statusList']);
     });
 
-    it('has its status lists signed by that service and nobody else', async () => {
+    it('accepts status lists of that service only', async () => {
       publish({
         entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])],
       });
@@ -311,7 +316,8 @@ describe('An issuer of credentials on a trust list', () => {
       await serveStatus(world.issuer);
       expect(await verify({ visible })).to.match(/^status_invalid/);
     });
-    it('N143 does not have them signed by the service of another entity', async () => {
+    // N143
+    it('does not have them signed by the service of another entity', async () => {
       publish({ entities: [issuerEntity(), entity('Other', ['PID/Revocation', rootOf(revoker)])] });
       await serveStatus(revoker);
       expect(await verify({ visible })).to.match(/^status_invalid/);
@@ -360,15 +366,15 @@ describe('An issuer of credentials on a trust list', () => {
     });
     it('has our own lists believed when that very list is signed by it', async () => {
       const own = { status: { status_list: { idx: 0, uri: `${PUBLIC_URL}/acme/status-list/main` } } };
-      const issuer = (await (await world.caller()).configured.keyChains()).find(({ id }) => id === 'signing');
+      const issuer = (await (await world.caller()).tenant.keyChains()).find(({ id }) => id === 'signing');
       if (issuer === undefined) throw new Error('no chain');
       publish({
         entities: [entity('Registry', ['PID/Issuance', rootOf(issuer)], ['PID/Revocation', leafOf(revoker)])],
       });
-      world.ownStatusLists.entries.set('acme/main/0', 0);
-      world.ownStatusLists.signers.set('acme/main', signingChain(issuer));
+      world.localStatusLists.entries.set('acme/main/0', 0);
+      world.localStatusLists.signers.set('acme/main', signingChain(issuer));
       expect(await verify({ visible: own, issuer })).to.match(/^status_invalid/);
-      world.ownStatusLists.signers.set('acme/main', signingChain(revoker));
+      world.localStatusLists.signers.set('acme/main', signingChain(revoker));
       expect(await verify({ visible: own, issuer })).to.equal('accepted');
     });
     it('does not have them signed by its service of another kind', async () => {
@@ -395,7 +401,7 @@ describe('An issuer of credentials on a trust list', () => {
       await demand([LIST], [anchor()]);
       expect(await verify()).to.equal('accepted');
     });
-    it('is found there also when it is trusted by its certificate as well', async () => {
+    it('is found there even if it is trusted by its certificate as well', async () => {
       await demand([LIST], [{ certificate: pemOf(world.issuer) }, anchor()]);
       expect(await verify()).to.equal('accepted');
     });
@@ -404,7 +410,7 @@ describe('An issuer of credentials on a trust list', () => {
       await demand([OTHER], [anchor(), anchor({ trustList: OTHER })]);
       expect(await verify()).to.match(/^untrusted_authority/);
     });
-    const stored = async () => (await (await world.caller()).configured.presentationConfiguration('card'))?.trustAnchors ?? [];
+    const stored = async () => (await (await world.caller()).tenant.presentationConfiguration('card'))?.trustAnchors ?? [];
     const refusal = async (values: string[], trustAnchors: JsonObject[] = [anchor()]) => {
       const error = await demand(values, trustAnchors).catch((thrown: unknown) => thrown);
       return error instanceof Failure ? error.details.errors?.[0] : undefined;
@@ -471,7 +477,7 @@ describe('An issuer of credentials on a trust list', () => {
       expect(error, 'refused').to.be.instanceOf(Error);
       return String(error);
     };
-    it('only with somebody who signs the list', async () => {
+    it('only with the signers of the list', async () => {
       expect(await refused({ trustList: LIST })).to.match(/trustAnchors\.0\.signedBy: Give the certificates/);
     });
     it('20 times at most, also under one address', async () => {

@@ -6,7 +6,7 @@ import type { CompiledClaim, CompiledCredentialQuery } from '../../../domain/dcq
 import { encodeCbor } from '../../../domain/formats/cbor/encode.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { packEntries } from '../../../domain/status-lists/bits.ts';
-import { missingClaims, peek } from '../../../domain/verification/trial/peek.ts';
+import { findMissingClaims, readUnverified } from '../../../domain/verification/trial/unverified-presentation.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
 import { compressList } from '../../support/compress-list.ts';
 import { ACME, type Changes, query, VCT, type World } from './kit.ts';
@@ -14,7 +14,7 @@ import { brief, cardQueries, DAY_MS, LICENCE, NAMESPACE, responseOf, TrialWorld,
 
 const LISTS = 'https://issuer.example/lists/1';
 
-describe('A question that is tried', () => {
+describe('A trial of a presentation request', () => {
   let kit: TrialWorld;
   let world: World;
   beforeEach(async () => {
@@ -43,7 +43,7 @@ describe('A question that is tried', () => {
   }
   const listed = { visible: { status: { status_list: { idx: 1, uri: LISTS } } } };
 
-  it('says that a good credential answers it, and what nobody looked at', async () => {
+  it('reports that a good credential matches, and lists the skipped checks', async () => {
     await world.configure();
     for (const text of [card(), unbound(card()), `\n${unbound(card())} `]) {
       const trial = await tried(text);
@@ -56,7 +56,7 @@ describe('A question that is tried', () => {
     }
   });
 
-  it('gives back where claims stand, and never what they say', async () => {
+  it('returns paths of claims, and never their values', async () => {
     await world.configure();
     const trial = await tried(card({ claims: { name: 'Erika Secret', age: 4_242_424 } }));
     expect(trial.presentations[0]?.shown).to.have.deep.members([['name'], ['age'], ['over18']]);
@@ -121,7 +121,7 @@ describe('A question that is tried', () => {
     });
   }
 
-  it('names every claim that is not there, also where nobody trusts the issuer', async () => {
+  it('names every missing claim, even if the issuer is not trusted', async () => {
     const claims = [{ path: ['name'] }, { path: ['address', 'street'] }, { path: ['nothing'] }];
     await world.configure({ dcql_query: query({ id: 'card', claims }) });
     const stranger = await world.keyChain('stranger', 'x', ['signing']);
@@ -131,7 +131,7 @@ describe('A question that is tried', () => {
     expect(one?.missing).to.deep.equal([['address', 'street'], ['nothing']]);
   });
 
-  it('looks at a list of good ones only', async () => {
+  it('verifies a list of valid presentations only', async () => {
     await world.configure();
     await serveStatus(1);
     await tried(card({ ...listed, visible: { ...listed.visible, vct: 'urn:other' } }));
@@ -140,14 +140,14 @@ describe('A question that is tried', () => {
     expect(brief(await tried(card(listed)))).to.deep.equal([[['card', 'passed']]]);
   });
 
-  it('holds to the profile of the tenant, all but what binds to a request', async () => {
+  it('applies the profile of the tenant, except the binding to a request', async () => {
     await world.configure();
     await world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), profile: 'haip' }), { by: 'system' });
     expect(brief(await tried(unbound(card())))).to.deep.equal([[['card', 'passed']]]);
   });
 });
 
-describe('What a question is tried with', () => {
+describe('A presentation of a trial', () => {
   let kit: TrialWorld;
   let world: World;
   beforeEach(async () => {
@@ -158,7 +158,7 @@ describe('What a question is tried with', () => {
   const tried = (...given: Parameters<TrialWorld['tried']>) => kit.tried(...given);
   const card = (changes: Changes = {}) => kit.card(changes);
 
-  it('takes an mdoc in each form in which it comes', async () => {
+  it('accepts an mdoc in every encoding', async () => {
     await world.configure({ dcql_query: { credentials: [LICENCE] } });
     const bare = kit.licence();
     const bytes = Buffer.from(bare, 'base64url');
@@ -185,7 +185,7 @@ describe('What a question is tried with', () => {
     }
   });
 
-  it('refuses an mdoc that was changed, ended, is of a stranger or another one', async () => {
+  it('rejects an mdoc that was changed, has expired, has an unknown issuer or another type', async () => {
     await world.configure({ dcql_query: { credentials: [LICENCE] } });
     const changed = Buffer.from(kit.licence(), 'base64url');
     changed.write('Urika', changed.indexOf('Erika'));
@@ -200,7 +200,7 @@ describe('What a question is tried with', () => {
     expect(reasons).to.deep.equal(['digest_mismatch', 'credential_expired', 'untrusted_chain', 'doctype_mismatch']);
   });
 
-  it('says what a question still lacks, and holds each to what it came for', async () => {
+  it('lists missing credentials, and matches each query with its credential', async () => {
     await world.configure({ dcql_query: { credentials: [...cardQueries('one', 'two'), LICENCE] } });
     const both = responseOf(kit.licence(), kit.licence()).toString('base64url');
     const mdocs = await tried(both);
@@ -230,7 +230,7 @@ describe('What a question is tried with', () => {
     ['many', JSON.stringify({ card: Array.from({ length: 20 }, () => 'e30.e30.x~') }), /more than 10/],
   ];
   for (const [what, text, message] of garbage) {
-    it(`takes no ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       await world.configure();
       const failure = await tried(text).then(
         () => undefined,
@@ -252,7 +252,7 @@ describe('What a question is tried with', () => {
     expect(failure).to.be.instanceOf(Failure).and.to.include({ code: 'invalid_input' });
   });
 
-  it('is there for those who may use it', async () => {
+  it('is only available to callers with the right', async () => {
     await world.configure();
     for (const attempt of [tried(card(), ['other']), tried(card(), null, 'unknown')]) {
       const failure = await attempt.then(
@@ -274,7 +274,7 @@ function unsigned(lists: number): string {
   return `${header}.${encoded({ vct: 'urn:card:1', all })}.${'A'.repeat(86)}~${disclosures.join('~')}~`;
 }
 
-describe('A large text that a question is tried with', () => {
+describe('A large text in a trial', () => {
   it('is looked at once for each claim, however many sets name it', () => {
     let looks = 0;
     const claims = new Proxy(
@@ -289,13 +289,13 @@ describe('A large text that a question is tried with', () => {
     const asked = ['a', 'b', 'c', 'd'].map((name) => ({ path: [name] }) as unknown as CompiledClaim);
     const claimSets = asked.map((one) => asked.filter((other) => other !== one));
     const query = { claimSets } as unknown as CompiledCredentialQuery;
-    const missing = missingClaims(query, { format: 'dc+sd-jwt', types: [], claims });
+    const missing = findMissingClaims(query, { format: 'dc+sd-jwt', types: [], claims });
     expect(missing).to.deep.equal([['b'], ['c'], ['d']]);
     expect(looks).to.equal(4);
   });
 
-  it('is not taken apart where it has more values than any credential', () => {
-    expect(peek({ format: 'dc+sd-jwt', text: unsigned(10) })?.types).to.deep.equal(['urn:card:1']);
-    expect(peek({ format: 'dc+sd-jwt', text: unsigned(17) })).to.equal(undefined);
+  it('is not parsed if it has more values than any credential', () => {
+    expect(readUnverified({ format: 'dc+sd-jwt', text: unsigned(10) })?.types).to.deep.equal(['urn:card:1']);
+    expect(readUnverified({ format: 'dc+sd-jwt', text: unsigned(17) })).to.equal(undefined);
   });
 });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
-import { findTypeProblem, fitsIntegrity, parseType } from '../../../domain/verification/type-conformance.ts';
+import { findTypeProblem, matchesIntegrity, parseType } from '../../../domain/verification/type-conformance.ts';
 import { WalletWorld } from '../wallet-kit.ts';
 import { ACME, type Changes, formOf, present, query, World } from './kit.ts';
 
@@ -49,13 +49,13 @@ describe('The type of a presented credential', () => {
     document = { vct: VCT, claims: [claim] } as JsonObject;
   };
 
-  it('is fetched by its hash, once, and is kept', async () => {
+  it('is fetched once by its hash, and cached', async () => {
     expect(await verify()).to.equal('accepted');
     expect(await verify()).to.equal('accepted');
     expect(world.remote.calls.map(({ url }) => url)).to.deep.equal([VCT]);
   });
 
-  it('is not looked at unless the configuration says so', async () => {
+  it('is not read unless the configuration requires it', async () => {
     says({ path: ['name'], sd: 'never' });
     await world.configure({ dcql_query: query({ id: 'card', ...CARD }) });
     expect(await verify()).to.equal('accepted');
@@ -77,7 +77,7 @@ describe('The type of a presented credential', () => {
     [{ path: ['a'], mandatory: 'yes' }, {}, 'type_metadata_invalid'],
   ];
   for (const [claim, changes, outcome] of rules) {
-    it(`that says ${JSON.stringify(claim)} has ${JSON.stringify(changes)} ${outcome}`, async () => {
+    it(`with ${JSON.stringify(claim)} and ${JSON.stringify(changes)} is ${outcome}`, async () => {
       says(claim);
       expect(await verify(changes)).to.equal(outcome);
     });
@@ -116,7 +116,7 @@ describe('The type of a presented credential', () => {
     expect(await verify(), 'which has to have a hash, too').to.equal('type_metadata_unavailable');
   });
 
-  it('is not asked about for a credential that is bad, nor of an answer to another request', async () => {
+  it('is not fetched for an invalid credential, nor for a response to another request', async () => {
     expect(await verify({ visible: { exp: world.seconds - 100 } })).to.equal('credential_expired');
     expect(await verify({ kb: { nonce: 'other' } })).to.equal('nonce_mismatch');
     expect(world.remote.calls).to.deep.equal([]);
@@ -124,11 +124,11 @@ describe('The type of a presented credential', () => {
 });
 
 describe('The type that a tenant hosts itself', () => {
-  it('is at hand, as it is served, and nobody is called', async () => {
+  it('is read locally, as it is served, without a request', async () => {
     const world = await WalletWorld.open();
     const claims = [{ path: ['name'], sd: 'always' }];
     await world.offers({ id: 'card', vct: { claims }, disclosureFrame: { _sd: ['name'] } });
-    const { configured } = await world.caller();
+    const { tenant: configured } = await world.caller();
     const vct = `${configured.issuer}/vct/card`;
     const check = (visible: object) =>
       world.typeMetadata
@@ -147,12 +147,12 @@ describe('Metadata of a type', () => {
     const document = Buffer.from('x');
     const [weak, strong] = [sri('x'), sri('x', 'sha512')];
     for (const good of [weak, strong, `${weak} ${strong}`, `${sri('y')} ${strong}`, `${weak}?opt`])
-      expect(fitsIntegrity(document, good), good).to.equal(true);
+      expect(matchesIntegrity(document, good), good).to.equal(true);
     for (const bad of ['', 'x', `${weak} ${sri('y', 'sha512')}`, sri('y'), 'sha256-', 'sha1-AAAA'])
-      expect(fitsIntegrity(document, bad), bad).to.equal(false);
+      expect(matchesIntegrity(document, bad), bad).to.equal(false);
   });
 
-  it('judge a claim where it could have been withheld itself, and not what contains it', () => {
+  it('apply a rule to the claim itself, and not to its parent', () => {
     const rule = (path: (string | number | null)[], sd: 'always' | 'never') =>
       parseType(JSON.stringify({ vct: 'x', claims: [{ path, sd }] }), 'x').claims;
     const street = rule(['address', 'street'], 'never');

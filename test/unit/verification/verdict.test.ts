@@ -7,7 +7,7 @@ import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { TenantConfiguration } from '../../../application/tenant-cache/tenant-configuration.ts';
 import { thumbprintOf } from '../../../application/trust-lists/verify-trust-list.ts';
 import { authorityOf } from '../../../application/verification/trusted-authorities.ts';
-import { issuedAt, type Opening, verifyOffline } from '../../../application/verification/verify-offline.ts';
+import { issuedAt, type OfflineContext, verifyOffline } from '../../../application/verification/verify-offline.ts';
 import { type CompiledCredentialQuery, compileQuery } from '../../../domain/dcql/compile.ts';
 import { DcqlQuery } from '../../../domain/dcql/query.ts';
 import { parseCertificate } from '../../../domain/formats/der/certificate.ts';
@@ -17,7 +17,7 @@ import type { Profile } from '../../../domain/shared/finding.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { Refusal, type RefusalReason } from '../../../domain/shared/refusal.ts';
 import type { Period } from '../../../domain/trust-lists/service-history.ts';
-import { vouchesForIss, withoutForeignIss } from '../../../domain/verification/presented-issuer.ts';
+import { certifiesIss, withoutUncertifiedIss } from '../../../domain/verification/presented-issuer.ts';
 import { reportOf } from '../../../domain/verification/report.ts';
 import { presentationAlgorithms } from '../../../domain/verification/request-object.ts';
 import { type CheckedPresentation, decideVerdict } from '../../../domain/verification/verdict.ts';
@@ -35,7 +35,7 @@ const good = (queryId: string, signedHash: string): CheckedPresentation => ({
   ...{ issuer: ISSUER, signedHash, confirmed: [] },
 });
 const bad = (queryId: string, index: number, reason: RefusalReason): CheckedPresentation => ({
-  ...{ queryId, index, format, inputs: {}, accepted: false, reason, detail: 'why', spoilsAll: false },
+  ...{ queryId, index, format, inputs: {}, accepted: false, reason, detail: 'why', invalidatesResponse: false },
 });
 
 describe('The verdict on a response', () => {
@@ -49,13 +49,13 @@ describe('The verdict on a response', () => {
     }),
   );
 
-  it('says nothing of an optional credential that nobody sent', () => {
+  it('omits an optional credential that was not sent', () => {
     const { good: isGood, credentials } = decideVerdict(query, [good('card', 'h')], []);
     expect(isGood).to.equal(true);
     expect(credentials).to.deep.equal([{ id: 'card', values: [{ name: 'Erika' }], issuer: [ISSUER] }]);
   });
 
-  it('tells of each that was refused for what it was refused, and of no other credential for it', () => {
+  it('lists the reason of each rejected presentation, and no other credential', () => {
     const refused = [bad('card', 0, 'kb_signature'), bad('card', 1, 'credential_expired')];
     const { report, reasons } = decideVerdict(query, [...refused, bad('other', 0, 'nonce_mismatch')], []);
     expect(reasons).to.deep.equal([
@@ -74,13 +74,13 @@ describe('The report on a presentation', () => {
     reportOf({ queryId: 'card', index: 0, format, inputs }, reason === undefined ? undefined : { reason, detail: 'why' });
   const namesOf = (...given: Parameters<typeof rowsOf>) => rowsOf(...given).map(({ check }) => check);
 
-  it('names the revocation of certificates only where somebody was asked, or it refused', () => {
+  it('lists the revocation of certificates only if it was checked, or caused the rejection', () => {
     expect(namesOf({})).to.include('status').and.not.include('certificate revocation');
     expect(namesOf({ 'certificate revocation': 'a list' })).to.include('certificate revocation');
     expect(namesOf({}, 'certificate_revoked').at(-1)).to.equal('certificate revocation');
   });
 
-  it('says what was looked at where that is known', () => {
+  it('lists the checked input if it is known', () => {
     const [form, binding] = rowsOf({ form: 'a credential' });
     expect(form).to.deep.equal({
       ...{ id: 'card', index: 0, check: 'form', input: 'a credential', result: 'passed' },
@@ -135,7 +135,7 @@ describe('Signatures of a presentation', () => {
     });
   });
 
-  it('of an mdoc are judged by those as well', () => {
+  it('of an mdoc follow the same algorithms', () => {
     expect(presentationAlgorithms(false).cose).to.include('EdDSA');
     expect(presentationAlgorithms(true).cose).to.deep.equal(['ES256', 'ES384', 'ES512']);
   });
@@ -144,7 +144,7 @@ describe('Signatures of a presentation', () => {
 const P256 = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
 /** ARF 3.0 OIA_03: under the profile `eu` certificates are held to agreed algorithms, too. */
-describe('Certificates of who presents, by agreed algorithms', () => {
+describe('Certificates of presentations, by agreed algorithms', () => {
   const NOW = new Date('2026-06-01T00:00:00Z');
   const ED25519 = { name: 'Ed25519' } as const;
   type Algorithm = typeof P256 | typeof ED25519;
@@ -222,9 +222,9 @@ describe('The time of issuance', () => {
     const opening = {
       algorithms,
       ...{ request: { nonce: 'n' }, haip: false, now: NOW, requestedAt: NOW, mdlProfile: undefined },
-      trust: { ...{ anchors: [], withFormer, dated, listed: new Map(), lists: [], missing: [] } },
+      trust: { ...{ anchors: [], withFormer, dated, listedAnchors: new Map(), lists: [], missing: [] } },
       binding: { transcripts: () => [transcript] },
-    } as unknown as Opening;
+    } as unknown as OfflineContext;
     const query = { id: 'q', format: 'mso_mdoc', types: new Set([TYPE]), holderBindingRequired: true };
     const text = presentMdoc({
       ...{ holder: newKey(), docType: TYPE, elements: { [TYPE]: { name: 'Ada' } }, transcript },
@@ -245,11 +245,11 @@ describe('The time of issuance', () => {
     expect(opened([[24, 23]]), 'from the beginning of a period').to.equal('accepted');
     expect(opened(undefined), 'where no time counts').to.equal('accepted');
   });
-  it('says nothing of an mdoc that is signed by an algorithm that does not count', () => {
+  it('is unavailable for an mdoc that is signed by an unsupported algorithm', () => {
     const others = { ...presentationAlgorithms(true), cose: ['ES384' as const] };
     expect(opened(undefined, others)).to.include('issuer_alg');
   });
-  it('of an mdoc outside of all periods lets nobody vouch for it', () => {
+  it('of an mdoc outside of all periods makes its issuer untrusted', () => {
     const refused = /^untrusted_chain: the service of its issuer was not approved when it was issued/;
     for (const periods of [[[48, 24]], [[23, 0]], []] as [number, number][][]) {
       expect(opened(periods), JSON.stringify(periods)).to.match(refused);
@@ -273,7 +273,7 @@ describe('the iss of a presented credential', () => {
     'https://HOST.example:8443/x',
     'http://localhost:3000/acme',
   ]) {
-    it(`is vouched for by the certificate: ${iss}`, () => expect(vouchesForIss(NAMES, iss)).to.equal(true));
+    it(`is certified: ${iss}`, () => expect(certifiesIss(NAMES, iss)).to.equal(true));
   }
 
   for (const iss of [
@@ -292,11 +292,11 @@ describe('the iss of a presented credential', () => {
     undefined,
     ['https://host.example'],
   ]) {
-    it(`is not: ${JSON.stringify(iss)}`, () => expect(vouchesForIss(NAMES, iss)).to.equal(false));
+    it(`is not: ${JSON.stringify(iss)}`, () => expect(certifiesIss(NAMES, iss)).to.equal(false));
   }
 
-  it('stays among the claims when it is vouched for, and is taken out otherwise', () => {
-    const told = (iss: string) => ({ ...withoutForeignIss({ iss, name: 'Erika' }, NAMES) });
+  it('is kept if it is certified, and removed otherwise', () => {
+    const told = (iss: string) => ({ ...withoutUncertifiedIss({ iss, name: 'Erika' }, NAMES) });
     expect(told('urn:issuer:1')).to.deep.equal({ iss: 'urn:issuer:1', name: 'Erika' });
     expect(told('urn:issuer:2')).to.deep.equal({ name: 'Erika' });
   });
@@ -316,7 +316,7 @@ describe('A demanded key identifier', () => {
     const trust = {
       anchors,
       ...{ withFormer: [], dated: new Map() },
-      listed: new Map(),
+      listedAnchors: new Map(),
       lists: [],
       missing: [],
     };
@@ -334,7 +334,7 @@ describe('A demanded key identifier', () => {
     leaf = await certify({ name: 'Leaf', by: middle });
   });
 
-  it('is that of the anchor which vouches for the chain', () => {
+  it('is that of the anchor of the chain', () => {
     expect(met([root], [leaf, middle], keyIdOf(root))).to.deep.equal([keyIdOf(root)]);
     expect(met([root, middle], [leaf, middle], keyIdOf(middle), 'x')).to.deep.equal([keyIdOf(middle)]);
     expect(met([root, middle], [leaf, middle], keyIdOf(root))).to.deep.equal([keyIdOf(root)]);
@@ -346,7 +346,7 @@ describe('A demanded key identifier', () => {
     expect(met([middle], [leaf, middle, root], keyIdOf(root))).to.deep.equal([]);
   });
 
-  it('is not that of an authority outside of the validated chain, nor of an anchor that vouches for others', async () => {
+  it('is not that of an authority outside of the validated chain, nor of an anchor of other chains', async () => {
     const apart = await certify({ name: 'Apart', ca: true });
     expect(met([root], [leaf, middle, apart], keyIdOf(apart))).to.deep.equal([]);
     const other = await certify({ name: 'Other', ca: true });
@@ -361,7 +361,7 @@ describe('A demanded key identifier', () => {
     expect(met([root, other], [below, pretender], keyIdOf(other))).to.deep.equal([]);
   });
 
-  it('is the hash of the key of an anchor that has none', async () => {
+  it('is the hash of the key of an anchor without a key identifier', async () => {
     const bare = await certify({ name: 'Bare', ca: true, keyId: null });
     const below = await certify({ name: 'Below', by: bare });
     const made = read(bare)?.keyHash ?? '';
@@ -370,13 +370,13 @@ describe('A demanded key identifier', () => {
     expect(read(below)?.authorityKeyId).to.equal(made);
   });
 
-  it('is that of a certificate that is trusted by itself, and not of whom that one names', async () => {
+  it('is that of a certificate that is trusted directly, and not of the issuer that it names', async () => {
     const own = await certify({ name: 'Own', authorityKeyId: CLAIMED });
     expect(met([own], [own], keyIdOf(own))).to.deep.equal([keyIdOf(own)]);
     expect(met([own], [own], encoded(CLAIMED))).to.deep.equal([]);
   });
 
-  it('that several keys claim is that of the key it was made of, or of none', async () => {
+  it('that several keys claim belongs only to the key from which it was computed', async () => {
     const keyId = Buffer.from(keyIdOf(root), 'base64url').toString('hex');
     const thief = await certify({ name: 'Thief', ca: true, keyId });
     const stolen = await certify({ name: 'Stolen', by: thief, authorityKeyId: keyId });

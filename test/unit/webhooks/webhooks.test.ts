@@ -7,11 +7,11 @@ import { verifyWebhook, WebhookVerificationError } from '../../../docs/examples/
 import { signatureHeaders } from '../../../domain/webhooks/sign-webhook.ts';
 import { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
 import {
-  formerSigning,
+  activePreviousSecrets,
+  INITIAL_WEBHOOK_SECRET,
   rotateWebhookSecret,
   signingKeys,
   switchWebhookSigning,
-  UNTOLD,
   type WebhookSecret,
   WebhookSecretRotation,
   writeSecret,
@@ -29,7 +29,7 @@ describe('The webhook of a backend', () => {
   });
 
   for (const name of ['Host', 'Content-Length', 'content-type', 'webhook-id', 'Idempotency-Key', 'a b', 'a:', '']) {
-    it(`bears none in the header ${JSON.stringify(name)}`, () => expect(header(name)).to.equal(false));
+    it(`rejects the header ${JSON.stringify(name)}`, () => expect(header(name)).to.equal(false));
   }
 
   it('has a key of one visible line', () => {
@@ -37,7 +37,7 @@ describe('The webhook of a backend', () => {
     for (const text of ['', ' x', 'x ', 'a\r\nb', 'ä']) expect(value(text)).to.equal(false);
   });
 
-  it('stands at an address of the web', () => {
+  it('has a web address', () => {
     const config = { headerName: 'x-key', value: 'secret' };
     expect(takes(config, 'http://backend.example:8080/')).to.equal(true);
     for (const url of ['ftp://backend.example/', 'https://u:p@backend.example/', 'backend']) {
@@ -56,8 +56,8 @@ const rotate = (before: WebhookSecret | undefined, fill: number, at: Date, overl
 const signing = (secret: WebhookSecret, at: Date) => signingKeys(secret, at, () => UNKNOWN).map((key) => Buffer.from(key).at(0));
 
 describe('The secret of webhooks', () => {
-  it('is one that nobody knows, until one is made', () => {
-    expect(signingKeys(UNTOLD, NOW, () => UNKNOWN)).to.deep.equal([UNKNOWN]);
+  it('is unknown until it is created', () => {
+    expect(signingKeys(INITIAL_WEBHOOK_SECRET, NOW, () => UNKNOWN)).to.deep.equal([UNKNOWN]);
     const first = rotate(undefined, 1, NOW);
     expect(signing(first, NOW), 'what nobody knew need not go on').to.deep.equal([1]);
     expect(first).to.deep.include({
@@ -79,8 +79,8 @@ describe('The secret of webhooks', () => {
     expect(signing(second, past(86_400))).to.deep.equal([2]);
     const short = rotate(rotate(undefined, 1, NOW), 2, NOW, 60);
     expect([signing(short, past(59)), signing(short, past(60))]).to.deep.equal([[2, 1], [2]]);
-    expect(formerSigning(short, past(59)).map(({ signsUntil }) => signsUntil)).to.deep.equal([past(60)]);
-    expect(formerSigning(short, past(60))).to.deep.equal([]);
+    expect(activePreviousSecrets(short, past(59)).map(({ signsUntil }) => signsUntil)).to.deep.equal([past(60)]);
+    expect(activePreviousSecrets(short, past(60))).to.deep.equal([]);
   });
 
   it('signs no more at once without an overlap, nor does any former one', () => {
@@ -104,7 +104,7 @@ describe('The secret of webhooks', () => {
     expect(signing(later, past(90_000)), 'those before ended').to.deep.equal([7, 6]);
   });
 
-  it('signs nothing while signing is off, and as before afterwards', () => {
+  it('signs nothing while signing is off, and with the same secret afterwards', () => {
     const second = rotate(rotate(undefined, 1, NOW), 2, NOW);
     const off = switchWebhookSigning(second, { signing: 'off' }, past(1));
     expect(signing(off, past(1))).to.deep.equal([]);
@@ -138,7 +138,7 @@ describe('The secret of webhooks', () => {
     caller = world.caller(['issuance:manage', 'presentation:manage']);
   });
 
-  it('is changed by nobody who has one side alone: it signs what both tell backends', async () => {
+  it('cannot be changed by a caller with one role alone: it signs deliveries of issuance and verification', async () => {
     for (const role of ['issuance:manage', 'presentation:manage'] as const) {
       caller = world.caller([role]);
       for (const attempt of [rotate, () => update('off')]) {
@@ -149,12 +149,12 @@ describe('The secret of webhooks', () => {
     }
   });
 
-  it('signs before anybody was told one', async () => {
+  it('signs before the first one was returned', async () => {
     const { stored, signing } = await get();
     expect([stored.signing, stored.current, signing]).to.deep.equal(['v1', undefined, []]);
   });
 
-  it('is told by its rotation, and signs beside the next one until the overlap is over', async () => {
+  it('is returned by its rotation, and signs together with the next one until the overlap ends', async () => {
     const first = await rotate();
     expect(first.secret).to.match(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(first.signing, 'nobody knew another').to.deep.equal([]);
@@ -165,7 +165,7 @@ describe('The secret of webhooks', () => {
     expect((await get()).signing).to.deep.equal([]);
   });
 
-  it('ends former ones where there is no overlap', async () => {
+  it('ends previous ones without an overlap', async () => {
     await rotate();
     await rotate();
     const { secret } = await rotate({ overlapSeconds: 0 });
@@ -205,7 +205,7 @@ describe('The signature of a webhook', () => {
     expect(verifyWebhook({ ...signatureHeaders(id, body, [keyOf(secret)], at) }, body, secret, { now: at })).to.equal(id);
   });
 
-  it('is what the reference library makes, for secrets of each length and bodies of each kind', () => {
+  it('equals that of the reference library, for secrets of each length and bodies of each kind', () => {
     for (let bytes = 24; bytes <= 64; bytes++) {
       const secret = newSecret(bytes);
       for (const body of ['', '{}', '{"name":"Zoë 😀 \\ud800"}', 'a.b.c']) {
@@ -228,7 +228,7 @@ describe('verifyWebhook of the examples', () => {
   const body = '{"session":"s1"}';
   const headers = signatureHeaders('delivery', body, [keyOf(present), keyOf(former)], now);
 
-  it('takes either secret, either kind of headers, and a list of secrets', () => {
+  it('accepts either secret, either kind of headers, and a list of secrets', () => {
     expect(verifyWebhook(headers, body, present, { now })).to.equal('delivery');
     expect(verifyWebhook(headers, body, [other, former], { now })).to.equal('delivery');
     expect(verifyWebhook(new Headers(headers), Buffer.from(body), [present], { now })).to.equal('delivery');
@@ -276,7 +276,7 @@ describe('verifyWebhook of the examples', () => {
     expect(() => verifyWebhook(headers, body, present, broken)).to.throw(WebhookVerificationError, 'too long');
   });
 
-  it('does not take something for a secret that is none', () => {
+  it('rejects an invalid secret', () => {
     for (const bad of ['', 'whsec_', 'whsec_short', newSecret(23), newSecret(65), 'not base64 at all, but long enough']) {
       expect(() => verifyWebhook(headers, body, [present, bad], { now }), bad).to.throw(TypeError);
     }

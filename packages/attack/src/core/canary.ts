@@ -1,12 +1,12 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { held, open, type Seen } from './case.ts';
+import { type CaseResult, held, open } from './case.ts';
 import type { Answer } from './http.ts';
 
-/** Calls by a server often come after its answer. */
+/** A server may call after its response. */
 const LISTEN_MS = 120;
 
-/** A listener on this machine that nobody has a reason to call: whoever does was told its address by an attack. */
+/** A listener on this machine whose address only attacks contain: any call proves that an attack worked. */
 export class Canary {
   readonly #server: Server;
   readonly #seen = new Set<string>();
@@ -32,8 +32,8 @@ export class Canary {
     this.#server.close();
   }
 
-  /** Runs an attack that names an address here. @returns whether the target called it. */
-  async watch(attack: (address: string) => Promise<Answer>): Promise<Seen> {
+  /** Runs an attack that contains an address of this listener. @returns true if the target called it. */
+  async watch(attack: (address: string) => Promise<Answer>): Promise<CaseResult> {
     const id = `probe-${this.#next++}`;
     const { port } = this.#server.address() as AddressInfo;
     const answer = await attack(`http://127.0.0.1:${port}/${id}`);

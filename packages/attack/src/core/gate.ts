@@ -1,12 +1,12 @@
 import { isIP } from 'node:net';
 
-/** Two calls in a second, to hosts that are not this machine. */
+/** Rate limit for remote hosts: two calls per second. */
 const PAUSE_MS = 500;
 
-/** An address that this run may not call, and why. */
+/** An address that this run may not call, with the reason. */
 export class RefusedAddress extends Error {}
 
-/** Whether a host, as `URL` writes it, is this machine. Names that merely resolve to it count as others. */
+/** True if a host, as serialized by `URL`, is this machine. Names that merely resolve to it count as remote. */
 export function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[|\]$/g, '').toLowerCase();
   if (bare === 'localhost' || bare === '::1') return true;
@@ -14,8 +14,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Says which hosts are called, and how fast. Loopback is called as it is; any other host only when the operator names
- * just that host, and then slowly.
+ * Decides which hosts may be called, and how fast. Loopback is unrestricted; any other host is called only if the operator names it, and
+ * then slowly.
  */
 export class Gate {
   readonly #operated: ReadonlySet<string>;
@@ -33,7 +33,7 @@ export class Gate {
     this.#sleep = sleep;
   }
 
-  /** @throws RefusedAddress for what may not be called. */
+  /** @throws RefusedAddress for a forbidden address. */
   admit(address: string | URL): URL {
     let url: URL;
     try {
@@ -49,8 +49,8 @@ export class Gate {
   /** Waits until this address may be called. */
   async turn(url: URL): Promise<void> {
     if (isLoopback(url.hostname)) return;
-    const at = Math.max(this.#now(), this.#next);
-    this.#next = at + PAUSE_MS;
-    if (at > this.#now()) await this.#sleep(at - this.#now());
+    const startAt = Math.max(this.#now(), this.#next);
+    this.#next = startAt + PAUSE_MS;
+    if (startAt > this.#now()) await this.#sleep(startAt - this.#now());
   }
 }

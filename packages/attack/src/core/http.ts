@@ -3,15 +3,15 @@ import https from 'node:https';
 import { type Gate, isLoopback } from './gate.ts';
 import { Skip } from './skip.ts';
 
-/** Milliseconds until an answer counts as one that never comes. */
+/** Timeout of a response in milliseconds. */
 const PATIENCE_MS = 10_000;
-/** Bytes of a body to a host that is not this machine: others are never put under load. */
-const LARGEST_ELSEWHERE = 64 * 1024;
+/** Limit of body bytes for remote hosts, which are never put under load. */
+const MAX_FOREIGN_ANSWER_BYTES = 64 * 1024;
 const LARGEST_ANSWER = 8 * 1024 * 1024;
-/** How often and how long a target that says "too many requests" is waited for. */
+/** Number and duration of retries for "too many requests". */
 const BUSY = { tries: 3, longestSeconds: 60 } as const;
 
-// biome-ignore lint/suspicious/noExplicitAny: answers of strangers have every shape
+// biome-ignore lint/suspicious/noExplicitAny: answers of a tested server can have any shape
 export type Json = any;
 
 export type Call = {
@@ -22,15 +22,15 @@ export type Call = {
 };
 
 export type Answer = {
-  /** 0 when the connection was closed instead of an answer, -1 when nothing came in time. */
+  /** 0 when the connection was closed without a response, -1 after a timeout. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
-  /** The parsed body; an empty object when it is not JSON. */
+  /** The parsed body; an empty object unless it is JSON. */
   readonly json: Json;
 };
 
-/** The one way to the target: through the gate, no redirect followed, every wait bounded. */
+/** The only HTTP client for the target: it checks every address, follows no redirects, and limits every wait. */
 export class HttpClient {
   readonly #gate: Gate;
   readonly #agents: { readonly http: http.Agent; readonly https: https.Agent };
@@ -70,13 +70,13 @@ export class HttpClient {
   }
 
   json(address: string, body: unknown, headers: Call['headers'] = {}): Promise<Answer> {
-    const sent = { 'Content-Type': 'application/json', ...headers };
-    return this.call(address, { method: 'POST', headers: sent, body: JSON.stringify(body) });
+    const allHeaders = { 'Content-Type': 'application/json', ...headers };
+    return this.call(address, { method: 'POST', headers: allHeaders, body: JSON.stringify(body) });
   }
 
   async #once(address: string, call: Call): Promise<Answer> {
     const url = this.#gate.admit(address);
-    if (!isLoopback(url.hostname) && Buffer.byteLength(call.body ?? '') > LARGEST_ELSEWHERE) {
+    if (!isLoopback(url.hostname) && Buffer.byteLength(call.body ?? '') > MAX_FOREIGN_ANSWER_BYTES) {
       throw new Skip('large bodies are sent to targets on this machine alone');
     }
     await this.#gate.turn(url);
@@ -102,7 +102,7 @@ export class HttpClient {
       return;
     }
     const ends = setTimeout(() => {
-      resolve(nothing(-1, 'no answer in time'));
+      resolve(emptyAnswer(-1, 'no answer in time'));
       request.destroy();
     }, PATIENCE_MS);
     request.on('response', (response) => {
@@ -123,10 +123,10 @@ export class HttpClient {
     });
     request.on('error', (error: NodeJS.ErrnoException) => {
       clearTimeout(ends);
-      // A kept connection that the other side closed meanwhile says nothing about this call.
+      // A kept-alive connection that was closed meanwhile is no result of this call.
       if (mayRetry && request.reusedSocket && error.code === 'ECONNRESET') {
         this.#send(url, call, false, resolve, reject);
-      } else resolve(nothing(0, error.code ?? error.message));
+      } else resolve(emptyAnswer(0, error.code ?? error.message));
     });
     request.end(body);
   }
@@ -134,13 +134,13 @@ export class HttpClient {
 
 export type Fields = Readonly<Record<string, string | undefined>> | readonly (readonly [string, string])[];
 
-/** Members that are undefined are left out; pairs may repeat a name. */
+/** Undefined properties are omitted; pairs may repeat a name. */
 export function encodeForm(fields: Fields): string {
   const pairs = Array.isArray(fields) ? fields : Object.entries(fields);
   return new URLSearchParams(pairs.filter((pair): pair is [string, string] => pair[1] !== undefined)).toString();
 }
 
-function nothing(status: number, text: string): Answer {
+function emptyAnswer(status: number, text: string): Answer {
   return { status, headers: {}, text, json: {} };
 }
 

@@ -4,15 +4,15 @@ import type { Json } from './http.ts';
 
 export type Key = { readonly privateKey: KeyObject; readonly jwk: Json };
 
-/** A fresh P-256 key with its public half. */
+/** Generates a P-256 key with its public half. */
 export function newKey(): Key {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { kty, crv, x, y } = publicKey.export({ format: 'jwk' });
   return { privateKey, jwk: { kty, crv, x, y } };
 }
 
-/** Members that are bent to undefined are left out. */
-export type Bend = { readonly header?: object; readonly payload?: object };
+/** Properties that are overridden by undefined are omitted. */
+export type Alteration = { readonly header?: object; readonly payload?: object };
 
 export const now = (): number => Math.floor(Date.now() / 1000);
 export const base64url = (text: string | Buffer): string => Buffer.from(text).toString('base64url');
@@ -20,7 +20,7 @@ export const sha256 = (text: string | Buffer): string => createHash('sha256').up
 
 const encode = (value: object): string => base64url(JSON.stringify(value));
 
-/** A compact JWS by ES256, whatever its header claims. */
+/** A compact JWS with an ES256 signature, independent of its header. */
 export function makeJwt(key: Key, header: object, payload: object): string {
   const input = `${encode(header)}.${encode(payload)}`;
   return `${input}.${base64url(sign('sha256', Buffer.from(input), { key: key.privateKey, dsaEncoding: 'ieee-p1363' }))}`;
@@ -32,20 +32,20 @@ export function unsigned(jwt: string): string {
   return `${encode({ ...read(head), alg: 'none' })}.${payload}.`;
 }
 
-/** The same content, signed by HS256 with a key that everybody knows: the text of the public key. */
+/** The same content, signed by HS256 with a public text: the public key. */
 export function symmetric(jwt: string, secret: string): string {
   const [head = '', payload = ''] = jwt.split('.');
   const input = `${encode({ ...read(head), alg: 'HS256' })}.${payload}`;
   return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
 }
 
-/** Another payload under the old signature. */
+/** Another payload with the old signature. */
 export function withPayload(jwt: string, change: object): string {
   const [head, payload = '', signature] = jwt.split('.');
   return `${head}.${encode({ ...read(payload), ...change })}.${signature}`;
 }
 
-/** The signature with one byte changed. */
+/** The signature with one changed byte. */
 export function withBrokenSignature(jwt: string): string {
   const [head, payload, signature = ''] = jwt.split('.');
   const bytes = Buffer.from(signature, 'base64url');
@@ -58,20 +58,20 @@ export const headerOf = (jwt: string): Json => read(jwt.split('.')[0] ?? '');
 export const payloadOf = (jwt: string): Json => read(jwt.split('.')[1] ?? '');
 
 /** RFC 9449 section 4.2. */
-export function dpopProof(key: Key, method: string, url: string, claims: object, bend: Bend = {}): string {
+export function dpopProof(key: Key, method: string, url: string, claims: object, alteration: Alteration = {}): string {
   return makeJwt(
     key,
-    { typ: 'dpop+jwt', alg: 'ES256', jwk: key.jwk, ...bend.header },
-    { jti: randomUUID(), htm: method, htu: url, iat: now(), ...claims, ...bend.payload },
+    { typ: 'dpop+jwt', alg: 'ES256', jwk: key.jwk, ...alteration.header },
+    { jti: randomUUID(), htm: method, htu: url, iat: now(), ...claims, ...alteration.payload },
   );
 }
 
 /** OpenID4VCI 1.0 appendix F.1. */
-export function keyProof(key: Key, issuer: string, nonce: string | undefined, bend: Bend = {}): string {
+export function keyProof(key: Key, issuer: string, nonce: string | undefined, alteration: Alteration = {}): string {
   return makeJwt(
     key,
-    { typ: 'openid4vci-proof+jwt', alg: 'ES256', jwk: key.jwk, ...bend.header },
-    { aud: issuer, iat: now(), ...(nonce === undefined ? {} : { nonce }), ...bend.payload },
+    { typ: 'openid4vci-proof+jwt', alg: 'ES256', jwk: key.jwk, ...alteration.header },
+    { aud: issuer, iat: now(), ...(nonce === undefined ? {} : { nonce }), ...alteration.payload },
   );
 }
 

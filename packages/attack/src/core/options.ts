@@ -35,48 +35,48 @@ How
 
 Ends with 0 when nothing is open, 1 when something is, 2 when something could not be run.`;
 
-const many = { type: 'string', multiple: true, default: [] as string[] } as const;
-const one = { type: 'string' } as const;
+const repeatableOption = { type: 'string', multiple: true, default: [] as string[] } as const;
+const singleOption = { type: 'string' } as const;
 
 export type Options = ReturnType<typeof readOptions>;
 
-/** @throws Error for options that there are not. */
+/** @throws Error for unknown options. */
 export function readOptions(args: readonly string[]) {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
     options: {
-      offer: many,
-      'offer-command': many,
-      'tx-code': one,
-      'other-issuer': one,
-      request: many,
-      'request-command': many,
-      'result-command': one,
-      vidimus: one,
-      'client-id': one,
-      'client-secret': one,
-      configuration: many,
-      presentation: many,
+      offer: repeatableOption,
+      'offer-command': repeatableOption,
+      'tx-code': singleOption,
+      'other-issuer': singleOption,
+      request: repeatableOption,
+      'request-command': repeatableOption,
+      'result-command': singleOption,
+      vidimus: singleOption,
+      'client-id': singleOption,
+      'client-secret': singleOption,
+      configuration: repeatableOption,
+      presentation: repeatableOption,
       'wallet-client-id': { type: 'string', default: 'https://wallet.example' },
       'redirect-uri': { type: 'string', default: 'https://wallet.example/callback' },
-      'approve-command': one,
-      credential: many,
-      'holder-key': many,
-      'revoked-credential': one,
-      'revoked-holder-key': one,
-      'expired-credential': one,
-      'expired-holder-key': one,
-      'i-operate-this': many,
-      only: many,
-      json: one,
+      'approve-command': singleOption,
+      credential: repeatableOption,
+      'holder-key': repeatableOption,
+      'revoked-credential': singleOption,
+      'revoked-holder-key': singleOption,
+      'expired-credential': singleOption,
+      'expired-holder-key': singleOption,
+      'i-operate-this': repeatableOption,
+      only: repeatableOption,
+      json: singleOption,
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
   const offers = positionals.filter(isOffer);
-  const requests = positionals.filter((one) => !isOffer(one) && isRequest(one));
-  const issuers = positionals.filter((one) => !isOffer(one) && !isRequest(one));
+  const requests = positionals.filter((single) => !isOffer(single) && isRequest(single));
+  const issuers = positionals.filter((single) => !isOffer(single) && !isRequest(single));
   if (issuers.length > 1) throw new Error(`one issuer is attacked at a time: ${issuers.join(', ')}`);
   if (values.credential.length !== values['holder-key'].length) throw new Error('each --credential needs its --holder-key');
   return {

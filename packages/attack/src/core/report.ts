@@ -6,8 +6,8 @@ const OUTCOMES: readonly Outcome[] = ['held', 'open', 'unclear', 'skipped'];
 export type Summary = Readonly<Record<Outcome, number>> & { readonly notRun: number; readonly run: number };
 
 export function summarize(families: readonly FamilyResult[]): Summary {
-  const results = families.flatMap((one) => one.results);
-  const count = (outcome: Outcome) => results.filter((one) => one.outcome === outcome).length;
+  const results = families.flatMap((family) => family.results);
+  const count = (outcome: Outcome) => results.filter((result) => result.outcome === outcome).length;
   const [held, open, unclear, skipped] = OUTCOMES.map(count);
   return {
     held: held ?? 0,
@@ -25,19 +25,19 @@ export function exitCodeOf({ open, notRun, run }: Summary): number {
   return notRun > 0 || run === 0 ? 2 : 0;
 }
 
-/** One line, as soon as a family is through. */
+/** One line per family, as soon as it is completed. */
 export function progressOf({ family, state, reason, results }: FamilyResult): string {
   if (state !== 'run') return `${family}: ${state} (${reason})`;
-  const counted = OUTCOMES.map((outcome) => [outcome, results.filter((one) => one.outcome === outcome).length] as const);
-  const said = counted.filter(([, count]) => count > 0).map(([outcome, count]) => `${count} ${outcome}`);
-  return `${family}: ${said.join(', ')}`;
+  const counted = OUTCOMES.map((outcome) => [outcome, results.filter((result) => result.outcome === outcome).length] as const);
+  const outcomeCounts = counted.filter(([, count]) => count > 0).map(([outcome, count]) => `${count} ${outcome}`);
+  return `${family}: ${outcomeCounts.join(', ')}`;
 }
 
 export function tableOf(families: readonly FamilyResult[]): string {
   const rows = families.flatMap(({ family, state, reason, results }) =>
     state === 'not run'
       ? [[family, '(the whole family)', '', 'not run', reason]]
-      : results.map(({ name, section, outcome, seen }) => [family, name, section, outcome, seen]),
+      : results.map(({ name, section, outcome, seen: observation }) => [family, name, section, outcome, observation]),
   );
   const head = ['family', 'case', 'section', 'outcome', 'seen'];
   const lines = [head, ...rows];
@@ -50,9 +50,9 @@ export function tableOf(families: readonly FamilyResult[]): string {
   return [head, ...rows].map(line).join('\n');
 }
 
-/** What an operator reads about each case that is open. */
-export function openOnes(families: readonly FamilyResult[]): string {
-  const said = ({ family, name, section, why, safe, seen }: Result) =>
-    `OPEN  ${family}: ${name}\n      ${section}: ${why}\n      seen: ${seen}; safe would be: ${safe}`;
-  return families.flatMap(({ results }) => results.filter(({ outcome }) => outcome === 'open').map(said)).join('\n');
+/** The report about an open case. */
+export function describeOpenCases(families: readonly FamilyResult[]): string {
+  const describeOpenCase = ({ family, name, section, why, safe, seen: observation }: Result) =>
+    `OPEN  ${family}: ${name}\n      ${section}: ${why}\n      seen: ${observation}; safe would be: ${safe}`;
+  return families.flatMap(({ results }) => results.filter(({ outcome }) => outcome === 'open').map(describeOpenCase)).join('\n');
 }

@@ -1,7 +1,7 @@
-import { type Case, type Family, judge, type Outcome, printable } from './case.ts';
+import { type Case, evaluate, type Family, type Outcome, printable } from './case.ts';
 import { Skip } from './skip.ts';
 
-/** Milliseconds for one case, with all of its calls. */
+/** Timeout of one case with all of its calls, in milliseconds. */
 const CASE_MS = 120_000;
 
 export type Result = {
@@ -9,7 +9,7 @@ export type Result = {
   readonly name: string;
   readonly section: string;
   readonly why: string;
-  /** What a safe answer would have been. */
+  /** The expected safe response. */
   readonly safe: string;
   readonly outcome: Outcome;
   readonly seen: string;
@@ -18,13 +18,13 @@ export type Result = {
 export type FamilyResult = {
   readonly family: string;
   readonly title: string;
-  /** `skipped`: the target has no such thing. `not run`: the right flow did not succeed. */
+  /** `skipped`: the target lacks the feature. `not run`: the correct flow did not succeed. */
   readonly state: 'run' | 'skipped' | 'not run';
   readonly reason: string;
   readonly results: readonly Result[];
 };
 
-/** One family: the right flow first, then each attack, then the right flow again. */
+/** Runs one family: the correct flow, then each attack, then the correct flow again. */
 export async function runFamily<World>(family: Family<World>, world: World): Promise<FamilyResult> {
   const { id, title, control, cases } = family;
   try {
@@ -32,28 +32,28 @@ export async function runFamily<World>(family: Family<World>, world: World): Pro
   } catch (error) {
     const reason = reasonOf(error);
     const state = error instanceof Skip ? 'skipped' : 'not run';
-    const results = state === 'skipped' ? cases.map((one) => resultOf(id, one, 'skipped', reason)) : [];
+    const results = state === 'skipped' ? cases.map((testCase) => resultOf(id, testCase, 'skipped', reason)) : [];
     return { family: id, title, state, reason, results };
   }
   const results: Result[] = [];
-  for (const one of cases) results.push(await runCase(id, one, world));
-  results.push(await stillWorks(id, control, world));
+  for (const testCase of cases) results.push(await runCase(id, testCase, world));
+  results.push(await verifyCorrectFlow(id, control, world));
   return { family: id, title, state: 'run', reason: '', results };
 }
 
-async function runCase<World>(family: string, one: Case<World>, world: World): Promise<Result> {
+async function runCase<World>(family: string, testCase: Case<World>, world: World): Promise<Result> {
   try {
-    const came = await inTime(one.run(world));
-    const { outcome, seen } = 'outcome' in came ? came : judge(came, one.safe);
-    return resultOf(family, one, outcome, seen);
+    const answerOrResult = await inTime(testCase.run(world));
+    const { outcome, seen: observation } = 'outcome' in answerOrResult ? answerOrResult : evaluate(answerOrResult, testCase.safe);
+    return resultOf(family, testCase, outcome, observation);
   } catch (error) {
-    return resultOf(family, one, error instanceof Skip ? 'skipped' : 'unclear', reasonOf(error));
+    return resultOf(family, testCase, error instanceof Skip ? 'skipped' : 'unclear', reasonOf(error));
   }
 }
 
-/** An attack that leaves nobody served worked, whatever was answered to it. */
-async function stillWorks<World>(family: string, control: Family<World>['control'], world: World): Promise<Result> {
-  const one = {
+/** An attack after which the correct flow fails has worked, independent of its response. */
+async function verifyCorrectFlow<World>(family: string, control: Family<World>['control'], world: World): Promise<Result> {
+  const controlCase = {
     name: 'the right flow, after all of these',
     section: 'availability',
     why: 'attacks of strangers must not shut out others',
@@ -61,19 +61,19 @@ async function stillWorks<World>(family: string, control: Family<World>['control
   };
   try {
     await control(world);
-    return resultOf(family, one, 'held', 'succeeds');
+    return resultOf(family, controlCase, 'held', 'succeeds');
   } catch (error) {
-    return resultOf(family, one, error instanceof Skip ? 'skipped' : 'open', reasonOf(error));
+    return resultOf(family, controlCase, error instanceof Skip ? 'skipped' : 'open', reasonOf(error));
   }
 }
 
 async function inTime<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error('took too long')), CASE_MS);
   });
   try {
-    return await Promise.race([work, over]);
+    return await Promise.race([work, timeout]);
   } finally {
     clearTimeout(timer);
   }

@@ -1,2 +1,2 @@
-/** Thrown by a control or a case for which the target, or what was given, has nothing. */
+/** Thrown by a control or a case that does not apply to the target or the given options. */
 export class Skip extends Error {}

@@ -1,20 +1,20 @@
-import { type Case, judge, type Safe } from './case.ts';
+import { type Case, evaluate, type Safe } from './case.ts';
 
-type Common = { readonly section: string; readonly why: string; readonly safe: Safe };
+type CaseDefaults = { readonly section: string; readonly why: string; readonly safe: Safe };
 
-/** Cases that are refused by the same section for the same reason, by their names. */
-export const table = <World>(common: Common, runs: Readonly<Record<string, Case<World>['run']>>): readonly Case<World>[] =>
+/** Cases that are rejected by the same section for the same reason, by name. */
+export const table = <World>(common: CaseDefaults, runs: Readonly<Record<string, Case<World>['run']>>): readonly Case<World>[] =>
   Object.entries(runs).map(([name, run]) => ({ name, run, ...common }));
 
 /**
- * For what a target had better refuse, and may take as the specifications stand: it is looked at, and nothing is open. A
- * target that breaks over it is open all the same.
+ * Marks a case that a target should reject but may accept by the specifications: it is reported, and not open. A target that fails on it is
+ * open nevertheless.
  */
-export const advised = <World>(one: Case<World>): Case<World> => ({
-  ...one,
+export const asAdvice = <World>(testCase: Case<World>): Case<World> => ({
+  ...testCase,
   async run(world) {
-    const came = await one.run(world);
-    const verdict = 'outcome' in came ? came : judge(came, one.safe);
+    const answerOrResult = await testCase.run(world);
+    const verdict = 'outcome' in answerOrResult ? answerOrResult : evaluate(answerOrResult, testCase.safe);
     const isTaken = verdict.outcome === 'open' && !/^(breaks|hangs)/.test(verdict.seen);
     return isTaken ? { outcome: 'unclear', seen: `${verdict.seen}, which is allowed` } : verdict;
   },

@@ -3,23 +3,23 @@ import { newKey, now, payloadOf, symmetric, unsigned, withBrokenSignature, withP
 import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
 import type { Grant, Issuer } from '../targets/issuer.ts';
-import { issueOne } from './common.ts';
+import { issueCredential } from './common.ts';
 
-/** A credential request with a token that is made of a good one. */
-const withToken = (bend: (token: string, grant: Grant) => string) => async (issuer: Issuer) => {
+/** A credential request with a token derived from a valid one. */
+const withToken = (alteration: (token: string, grant: Grant) => string) => async (issuer: Issuer) => {
   const grant = await issuer.token();
-  return issuer.credential({ ...grant, accessToken: bend(grant.accessToken, grant) }, await issuer.goodBody(grant));
+  return issuer.credential({ ...grant, accessToken: alteration(grant.accessToken, grant) }, await issuer.goodBody(grant));
 };
-const jwt = (bend: (token: string) => string) =>
+const jwt = (alteration: (token: string) => string) =>
   withToken((token) => {
     if (token.split('.').length !== 3) throw new Skip('access tokens are no JWTs');
-    return bend(token);
+    return alteration(token);
   });
 
 export const accessTokens: Family<Issuer> = {
   id: 'access-tokens',
   title: 'Access tokens, and where they are worth something',
-  control: issueOne,
+  control: issueCredential,
   cases: [
     ...table<Issuer>(
       {
@@ -88,11 +88,11 @@ export const accessTokens: Family<Issuer> = {
       why: 'a token is for the audience that it names',
       safe: denied('invalid_token', 'invalid_dpop_proof'),
       async run(issuer) {
-        const other = issuer.options['other-issuer'];
-        if (other === undefined) throw new Skip('no --other-issuer was given');
+        const otherIssuer = issuer.options['other-issuer'];
+        if (otherIssuer === undefined) throw new Skip('no --other-issuer was given');
         const grant = await issuer.token();
-        const url = issuer.endpoint('credential_endpoint').replace(issuer.id, other);
-        if (!url.startsWith(other)) throw new Skip('the other issuer has its endpoint elsewhere');
+        const url = issuer.endpoint('credential_endpoint').replace(issuer.id, otherIssuer);
+        if (!url.startsWith(otherIssuer)) throw new Skip('the other issuer has its endpoint elsewhere');
         return issuer.resource(url, grant, await issuer.goodBody(grant));
       },
     },

@@ -94,16 +94,16 @@ export const authorizationCode: Family<Issuer> = {
       async run(issuer) {
         const { code } = await issuer.code();
         await issuer.tokenRequest(issuer.codeRedemption(code, { code_verifier: 'x'.repeat(43) }));
-        const first = await issuer.tokenRequest(issuer.codeRedemption(code));
+        const firstResponse = await issuer.tokenRequest(issuer.codeRedemption(code));
         const second = await issuer.tokenRequest(issuer.codeRedemption(code));
-        return second.status < 300 ? open('two tokens') : held(`${first.status}, then ${describe(second)}`);
+        return second.status < 300 ? open('two tokens') : held(`${firstResponse.status}, then ${describe(second)}`);
       },
     },
   ],
 };
 
 const refresh =
-  (change: Record<string, string | undefined>, other = false) =>
+  (change: Record<string, string | undefined>, isOtherKey = false) =>
   async (issuer: Issuer) => {
     const { refreshToken, key } = await issuer.token();
     const fields = {
@@ -112,7 +112,7 @@ const refresh =
       ...issuer.clientFields(),
       ...change,
     };
-    return issuer.tokenRequest(fields, { key: other ? newKey() : key });
+    return issuer.tokenRequest(fields, { key: isOtherKey ? newKey() : key });
   };
 
 export const refreshTokens: Family<Issuer> = {

@@ -1,4 +1,4 @@
-import { anyRefusal, describe, type Family, held, open, type Seen } from '../core/case.ts';
+import { anyRefusal, type CaseResult, describe, type Family, held, open } from '../core/case.ts';
 import type { Answer } from '../core/http.ts';
 import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
@@ -9,8 +9,8 @@ const visit = (issuer: Issuer, fields: Record<string, string | undefined>) => {
   const pairs = Object.entries(fields).filter((pair): pair is [string, string] => pair[1] !== undefined);
   return issuer.http.call(`${issuer.endpoint('authorization_endpoint')}?${new URLSearchParams(pairs)}`);
 };
-/** Held when the browser is not sent to this place. */
-const notTo = (place: string, answer: Answer): Seen => {
+/** Held unless the browser is redirected to this address. */
+const refusedRedirectTo = (place: string, answer: Answer): CaseResult => {
   if (answer.status >= 500) return open(`breaks: ${answer.status}`);
   const { location = '' } = answer.headers;
   return location.startsWith(place) ? open('redirects there') : held(`${answer.status}, no redirect there`);
@@ -29,7 +29,7 @@ export const authorization: Family<Issuer> = {
       },
       {
         'a request without PAR to a strange place': async (issuer) =>
-          notTo(
+          refusedRedirectTo(
             'https://attacker.example',
             await visit(issuer, {
               ...(await issuer.authorization()),
@@ -39,10 +39,10 @@ export const authorization: Family<Issuer> = {
         'another redirect_uri beside a pushed request': async (issuer) => {
           const url = new URL(await issuer.authorizationUrl(await issuer.authorization()));
           url.searchParams.set('redirect_uri', 'https://attacker.example/cb');
-          return notTo('https://attacker.example', await issuer.http.call(url.href));
+          return refusedRedirectTo('https://attacker.example', await issuer.http.call(url.href));
         },
         'an unknown request and a redirect_uri': async (issuer) =>
-          notTo(
+          refusedRedirectTo(
             'https://attacker.example',
             await visit(issuer, {
               client_id: 'x',

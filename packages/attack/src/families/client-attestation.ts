@@ -1,50 +1,50 @@
 import { randomUUID } from 'node:crypto';
 import { bad, denied, type Family } from '../core/case.ts';
-import { type Bend, type Key, makeJwt, newKey, now, unsigned } from '../core/jwt.ts';
+import { type Alteration, type Key, makeJwt, newKey, now, unsigned } from '../core/jwt.ts';
 import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
 import type { Issuer } from '../targets/issuer.ts';
-import { tokenOne } from './common.ts';
+import { obtainToken } from './common.ts';
 
-type Made = {
-  readonly attestation?: Bend;
-  readonly pop?: Bend;
+type AttestationChanges = {
+  readonly attestation?: Alteration;
+  readonly pop?: Alteration;
   readonly popKey?: Key;
   readonly change?: (jwt: string) => string;
 };
 
-/** Headers of a wallet whose provider is nobody that anybody trusts. */
-async function headers(issuer: Issuer, made: Made = {}): Promise<Record<string, string>> {
+/** Headers of a wallet whose provider is not trusted. */
+async function headers(issuer: Issuer, changes: AttestationChanges = {}): Promise<Record<string, string>> {
   const clientId = issuer.options['wallet-client-id'];
   const instance = newKey();
   const attestation = makeJwt(
     newKey(),
-    { typ: 'oauth-client-attestation+jwt', alg: 'ES256', kid: 'provider', ...made.attestation?.header },
+    { typ: 'oauth-client-attestation+jwt', alg: 'ES256', kid: 'provider', ...changes.attestation?.header },
     {
       iss: 'https://provider.example',
       sub: clientId,
       iat: now(),
       exp: now() + 3600,
       cnf: { jwk: instance.jwk },
-      ...made.attestation?.payload,
+      ...changes.attestation?.payload,
     },
   );
   const { challenge_endpoint: url } = issuer.server;
   const challenge = url === undefined ? undefined : (await issuer.http.call(url, { method: 'POST' })).json.attestation_challenge;
   const pop = makeJwt(
-    made.popKey ?? instance,
-    { typ: 'oauth-client-attestation-pop+jwt', alg: 'ES256', ...made.pop?.header },
+    changes.popKey ?? instance,
+    { typ: 'oauth-client-attestation-pop+jwt', alg: 'ES256', ...changes.pop?.header },
     {
       iss: clientId,
       aud: issuer.server.issuer,
       jti: randomUUID(),
       iat: now(),
       ...(challenge === undefined ? {} : { challenge }),
-      ...made.pop?.payload,
+      ...changes.pop?.payload,
     },
   );
   return {
-    'OAuth-Client-Attestation': made.change?.(attestation) ?? attestation,
+    'OAuth-Client-Attestation': changes.change?.(attestation) ?? attestation,
     'OAuth-Client-Attestation-PoP': pop,
   };
 }
@@ -61,7 +61,7 @@ export const clientAttestation: Family<Issuer> = {
   async control(issuer) {
     const methods = issuer.server.token_endpoint_auth_methods_supported ?? [];
     if (!methods.includes('attest_jwt_client_auth')) throw new Skip('the server takes no attestations of wallets');
-    await tokenOne(issuer);
+    await obtainToken(issuer);
   },
   cases: [
     ...table<Issuer>(
@@ -86,8 +86,8 @@ export const clientAttestation: Family<Issuer> = {
           'OAuth-Client-Attestation-PoP': 'y',
         })),
         'two attestations': send(async (issuer) => {
-          const { 'OAuth-Client-Attestation': one = '', ...rest } = await headers(issuer);
-          return { ...rest, 'OAuth-Client-Attestation': [one, one] };
+          const { 'OAuth-Client-Attestation': attestation = '', ...otherHeaders } = await headers(issuer);
+          return { ...otherHeaders, 'OAuth-Client-Attestation': [attestation, attestation] };
         }),
         'an attestation without a proof': send(async (issuer) => {
           const { 'OAuth-Client-Attestation': attestation = '' } = await headers(issuer);

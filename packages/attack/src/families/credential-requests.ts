@@ -4,13 +4,13 @@ import { keyProof, newKey } from '../core/jwt.ts';
 import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
 import type { Issuer } from '../targets/issuer.ts';
-import { issueOne } from './common.ts';
+import { issueCredential } from './common.ts';
 
-const changed = (change: (body: Json, issuer: Issuer) => Json) => async (issuer: Issuer) => {
+const withBody = (change: (body: Json, issuer: Issuer) => Json) => async (issuer: Issuer) => {
   const grant = await issuer.token();
   return issuer.credential(grant, change(await issuer.goodBody(grant), issuer));
 };
-/** A body as text, of a right one. */
+/** The text of a correct body. */
 const text =
   (make: (body: Json) => string, type = 'application/json') =>
   async (issuer: Issuer) => {
@@ -35,7 +35,7 @@ const SHAPE: Safe = {
 export const credentialRequests: Family<Issuer> = {
   id: 'credential-requests',
   title: 'What is asked for at the credential endpoint',
-  control: issueOne,
+  control: issueCredential,
   cases: [
     ...table<Issuer>(
       {
@@ -44,27 +44,27 @@ export const credentialRequests: Family<Issuer> = {
         safe: SHAPE,
       },
       {
-        'no name of a credential': changed(({ proofs }) => ({ proofs })),
-        'two names of a credential': changed((body) => ({
+        'no name of a credential': withBody(({ proofs }) => ({ proofs })),
+        'two names of a credential': withBody((body) => ({
           ...body,
           credential_configuration_id: 'a',
           credential_identifier: 'b',
         })),
-        'a configuration that there is not': changed(({ proofs }) => ({
+        'a configuration that there is not': withBody(({ proofs }) => ({
           proofs,
           credential_configuration_id: 'unknown',
         })),
-        'an identifier that was never given': changed(({ proofs }) => ({
+        'an identifier that was never given': withBody(({ proofs }) => ({
           proofs,
           credential_identifier: 'unknown',
         })),
-        'a name that is a number': changed(({ proofs }) => ({ proofs, credential_configuration_id: 1 })),
-        'a name that every object has': changed(({ proofs }) => ({
+        'a name that is a number': withBody(({ proofs }) => ({ proofs, credential_configuration_id: 1 })),
+        'a name that every object has': withBody(({ proofs }) => ({
           proofs,
           credential_configuration_id: '__proto__',
         })),
-        'a name with a NUL': changed(({ proofs }) => ({ proofs, credential_configuration_id: 'a\0b' })),
-        'one proof as in old drafts': changed(({ proofs, ...body }) => ({
+        'a name with a NUL': withBody(({ proofs }) => ({ proofs, credential_configuration_id: 'a\0b' })),
+        'one proof as in old drafts': withBody(({ proofs, ...body }) => ({
           ...body,
           proof: { proof_type: 'jwt', jwt: proofs.jwt[0] },
         })),
@@ -77,11 +77,13 @@ export const credentialRequests: Family<Issuer> = {
       safe: { status: SHAPE.status, error: [...(SHAPE.error ?? []), 'credential_request_denied'] },
       async run(issuer) {
         const grant = await issuer.token();
-        const others = Object.keys(issuer.metadata.credential_configurations_supported ?? {}).filter((id) => !grant.offer.ids.includes(id));
-        const [other] = others;
-        if (other === undefined) throw new Skip('the issuer has one credential alone');
+        const otherIds = Object.keys(issuer.metadata.credential_configurations_supported ?? {}).filter(
+          (id) => !grant.offer.ids.includes(id),
+        );
+        const [otherId] = otherIds;
+        if (otherId === undefined) throw new Skip('the issuer has one credential alone');
         const { proofs } = await issuer.goodBody(grant);
-        return issuer.credential(grant, { proofs, credential_configuration_id: other });
+        return issuer.credential(grant, { proofs, credential_configuration_id: otherId });
       },
     },
     {

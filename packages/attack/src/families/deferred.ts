@@ -4,28 +4,28 @@ import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
 import type { Grant, Issuer } from '../targets/issuer.ts';
 import type { OfferSource } from '../targets/offers.ts';
-import { issueOne } from './common.ts';
+import { issueCredential } from './common.ts';
 
-const found = new WeakMap<Issuer, OfferSource | null>();
+const deferringSources = new WeakMap<Issuer, OfferSource | null>();
 
-/** A credential that comes later. @throws Skip when none of the offers leads to one. */
+/** A deferred credential. @throws Skip when no offer leads to one. */
 async function defer(issuer: Issuer): Promise<{ grant: Grant; id: string }> {
   issuer.endpoint('deferred_credential_endpoint');
-  const known = found.get(issuer);
-  if (known === null) throw new Skip('no credential is deferred');
-  const candidates = known === undefined ? issuer.sources.filter(({ kind }) => kind === 'pre') : [known];
+  const knownSource = deferringSources.get(issuer);
+  if (knownSource === null) throw new Skip('no credential is deferred');
+  const candidates = knownSource === undefined ? issuer.sources.filter(({ kind }) => kind === 'pre') : [knownSource];
   for (const source of candidates) {
     const grant = await issuer.token(source);
     const answer = await issuer.credential(grant, await issuer.goodBody(grant));
     if (answer.status !== 202) continue;
-    found.set(issuer, source);
+    deferringSources.set(issuer, source);
     return { grant, id: String(answer.json.transaction_id) };
   }
-  found.set(issuer, null);
+  deferringSources.set(issuer, null);
   throw new Skip('no credential is deferred');
 }
 const poll = (issuer: Issuer, grant: Grant, body: unknown) => issuer.message('deferred_credential_endpoint', grant, body);
-const polled = (body: (id: string, issuer: Issuer) => unknown) => async (issuer: Issuer) => {
+const pollWith = (body: (id: string, issuer: Issuer) => unknown) => async (issuer: Issuer) => {
   const { grant, id } = await defer(issuer);
   return poll(issuer, grant, await body(id, issuer));
 };
@@ -43,16 +43,16 @@ export const deferred: Family<Issuer> = {
     ...table<Issuer>(
       { section: 'OpenID4VCI 1.0 section 9.3', why: 'a transaction belongs to who began it', safe: UNKNOWN },
       {
-        'a transaction that was guessed': polled(() => ({ transaction_id: 'guessed' })),
-        'the transaction of another': polled(async (_, issuer) => ({
+        'a transaction that was guessed': pollWith(() => ({ transaction_id: 'guessed' })),
+        'the transaction of another': pollWith(async (_, issuer) => ({
           transaction_id: (await defer(issuer)).id,
         })),
-        'no transaction': polled(() => ({})),
-        'a number as transaction': polled(() => ({ transaction_id: 1 })),
-        'a list of transactions': polled((id) => ({ transaction_id: [id] })),
-        'a transaction with a NUL': polled(() => ({ transaction_id: 'a\0b' })),
-        'a transaction with a character more': polled((id) => ({ transaction_id: `${id}x` })),
-        'a body that is no JSON': polled(() => '{'),
+        'no transaction': pollWith(() => ({})),
+        'a number as transaction': pollWith(() => ({ transaction_id: 1 })),
+        'a list of transactions': pollWith((id) => ({ transaction_id: [id] })),
+        'a transaction with a NUL': pollWith(() => ({ transaction_id: 'a\0b' })),
+        'a transaction with a character more': pollWith((id) => ({ transaction_id: `${id}x` })),
+        'a body that is no JSON': pollWith(() => '{'),
       },
     ),
     ...table<Issuer>(
@@ -83,11 +83,11 @@ export const deferred: Family<Issuer> = {
 };
 
 const notify =
-  (change: Record<string, unknown> | string, other = false) =>
+  (change: Record<string, unknown> | string, isOtherSender = false) =>
   async (issuer: Issuer) => {
     const grant = await issuer.token();
     const { response } = await issuer.issue(grant);
-    const sender = other ? await issuer.token() : grant;
+    const sender = isOtherSender ? await issuer.token() : grant;
     const body =
       typeof change === 'string' ? change : { notification_id: response.notification_id, event: 'credential_accepted', ...change };
     return issuer.resource(issuer.endpoint('notification_endpoint'), sender, body);
@@ -99,7 +99,7 @@ export const notifications: Family<Issuer> = {
   title: 'Notifications of wallets',
   async control(issuer) {
     issuer.endpoint('notification_endpoint');
-    await issueOne(issuer);
+    await issueCredential(issuer);
     const { status } = await notify({})(issuer);
     if (status >= 300) throw new NoControl(`a right notification: ${status}`);
   },

@@ -21,44 +21,44 @@ export const disclosures: Family<Verifier> = {
         safe: REFUSED,
       },
       {
-        'a claim of its own': card({ disclosures: (shown) => [...shown, disclosure('salt', 'admin', true)] }),
-        'a claim of its own in place of the one that is asked for': card((_, asked) => ({
-          disclosures: () => (queryOf(asked).claims ?? []).map(({ path }: { path: unknown[] }) => disclosure('salt', path[0], 'forged')),
+        'a claim of its own': card({ disclosures: (disclosures) => [...disclosures, disclosure('salt', 'admin', true)] }),
+        'a claim of its own in place of the one that is asked for': card((_, request) => ({
+          disclosures: () => (queryOf(request).claims ?? []).map(({ path }: { path: unknown[] }) => disclosure('salt', path[0], 'forged')),
         })),
         'a disclosure twice': card({
-          disclosures: (shown) => {
-            if (shown.length === 0) throw new Skip('nothing is disclosed');
-            return [...shown, ...shown.slice(0, 1)];
+          disclosures: (disclosures) => {
+            if (disclosures.length === 0) throw new Skip('nothing is disclosed');
+            return [...disclosures, ...disclosures.slice(0, 1)];
           },
         }),
         'a changed disclosure': card({
-          disclosures: ([first, ...rest]) => {
-            if (first === undefined) throw new Skip('nothing is disclosed');
-            const [salt, name] = jsonOfBase64(first) as string[];
-            return [disclosure(salt, name, 'forged'), ...rest];
+          disclosures: ([firstDisclosure, ...otherDisclosures]) => {
+            if (firstDisclosure === undefined) throw new Skip('nothing is disclosed');
+            const [salt, name] = jsonOfBase64(firstDisclosure) as string[];
+            return [disclosure(salt, name, 'forged'), ...otherDisclosures];
           },
         }),
-        'nothing of what is asked for': card((_, asked) => {
-          if ((queryOf(asked).claims ?? []).length === 0) throw new Skip('no claim is asked for');
+        'nothing of what is asked for': card((_, request) => {
+          if ((queryOf(request).claims ?? []).length === 0) throw new Skip('no claim is asked for');
           return { disclosures: () => [] };
         }),
-        'an empty disclosure': card({ disclosures: (shown) => [...shown, ''] }),
+        'an empty disclosure': card({ disclosures: (disclosures) => [...disclosures, ''] }),
         'a disclosure that is no list': card({
-          disclosures: (shown) => [...shown, Buffer.from('{}').toString('base64url')],
+          disclosures: (disclosures) => [...disclosures, Buffer.from('{}').toString('base64url')],
         }),
         'a disclosure of the status': card({
-          disclosures: (shown) => [...shown, disclosure('salt', 'status', {})],
+          disclosures: (disclosures) => [...disclosures, disclosure('salt', 'status', {})],
         }),
         'a disclosure of digests': card({
-          disclosures: (shown) => [...shown, disclosure('salt', '_sd', [])],
+          disclosures: (disclosures) => [...disclosures, disclosure('salt', '_sd', [])],
         }),
         'ten thousand disclosures': card({
-          disclosures: (shown) => [...shown, ...Array.from({ length: 10_000 }, (_, i) => disclosure(`${i}`, 'x', i))],
+          disclosures: (disclosures) => [...disclosures, ...Array.from({ length: 10_000 }, (_, i) => disclosure(`${i}`, 'x', i))],
         }),
         'a disclosure that came after the key binding': card({
           after: (text) => {
-            const at = text.lastIndexOf('~');
-            return `${text.slice(0, at)}~${disclosure('salt', 'admin', true)}${text.slice(at)}`;
+            const separator = text.lastIndexOf('~');
+            return `${text.slice(0, separator)}~${disclosure('salt', 'admin', true)}${text.slice(separator)}`;
           },
         }),
         'a disclosure that was taken out after the key binding': card({

@@ -1,11 +1,11 @@
 import { denied, type Family, type Safe } from '../core/case.ts';
-import { type Bend, type Key, makeJwt, newKey, now, sha256, symmetric, unsigned, withBrokenSignature } from '../core/jwt.ts';
+import { type Alteration, type Key, makeJwt, newKey, now, sha256, symmetric, unsigned, withBrokenSignature } from '../core/jwt.ts';
 import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
 import type { Issuer, Sending } from '../targets/issuer.ts';
-import { issueOne, tokenOne } from './common.ts';
+import { issueCredential, obtainToken } from './common.ts';
 
-/** What is wrong with a proof, at whatever endpoint. */
+/** Errors of a proof, at any endpoint. */
 const FORMS: Readonly<Record<string, (key: Key) => Sending>> = {
   'typ JWT': () => ({ dpop: { header: { typ: 'JWT' } } }),
   'no typ': () => ({ dpop: { header: { typ: undefined } } }),
@@ -33,14 +33,14 @@ const FORMS: Readonly<Record<string, (key: Key) => Sending>> = {
   'text that is no JWT': () => ({ proof: () => 'nonsense' }),
   'itself twice': () => ({ proof: (good) => [good, good] }),
 };
-/** Keeps the last proof that was made, nonce and all, and sends it again. */
-function kept(): { once: (good: string) => string; again: () => string } {
-  let last = '';
+/** Captures the last proof, with its nonce, and sends it again. */
+function proofRecorder(): { once: (good: string) => string; replay: () => string } {
+  let lastProof = '';
   const once = (good: string) => {
-    last = good;
+    lastProof = good;
     return good;
   };
-  return { once, again: () => last };
+  return { once, replay: () => lastProof };
 }
 
 const AT_TOKEN: Safe = { status: [400, 401, 413, 431], error: ['invalid_dpop_proof', 'invalid_request'] };
@@ -50,7 +50,7 @@ export const dpopToken: Family<Issuer> = {
   title: 'DPoP proofs at the token endpoint',
   async control(issuer) {
     if (!issuer.boundTokens) throw new Skip('the server knows no DPoP');
-    await tokenOne(issuer);
+    await obtainToken(issuer);
   },
   cases: [
     ...table<Issuer>(
@@ -60,13 +60,13 @@ export const dpopToken: Family<Issuer> = {
         safe: AT_TOKEN,
       },
       Object.fromEntries(
-        Object.entries(FORMS).map(([what, bend]) => [
+        Object.entries(FORMS).map(([what, alteration]) => [
           `a proof with ${what}`,
           async (issuer: Issuer) => {
             const key = newKey();
             const offer = await issuer.source('pre').next();
-            const answer = await issuer.tokenRequest(issuer.redemption(offer), { ...bend(key), key });
-            // A header that no server reads is refused before it is understood.
+            const answer = await issuer.tokenRequest(issuer.redemption(offer), { ...alteration(key), key });
+            // A header that no server parses is rejected before it is processed.
             return answer.status === 431 ? { ...answer, json: { error: 'invalid_request' } } : answer;
           },
         ]),
@@ -79,11 +79,11 @@ export const dpopToken: Family<Issuer> = {
       safe: denied('invalid_dpop_proof', 'use_dpop_nonce'),
       async run(issuer) {
         const key = newKey();
-        const { once, again } = kept();
+        const { once, replay } = proofRecorder();
         await issuer.tokenRequest(issuer.redemption(await issuer.source('pre').next()), { key, proof: once });
         return issuer.tokenRequest(issuer.redemption(await issuer.source('pre').next()), {
           key,
-          proof: again,
+          proof: replay,
         });
       },
     },
@@ -94,19 +94,19 @@ const AT_RESOURCE: Safe = {
   status: [400, 401, 413, 431],
   error: ['invalid_dpop_proof', 'invalid_token', 'invalid_request'],
 };
-const bent = (sending: (key: Key, token: string, issuer: Issuer) => Sending) => async (issuer: Issuer) => {
+const sendWith = (sending: (key: Key, token: string, issuer: Issuer) => Sending) => async (issuer: Issuer) => {
   const grant = await issuer.token();
   const answer = await issuer.credential(grant, await issuer.goodBody(grant), sending(grant.key, grant.accessToken, issuer));
   return answer.status === 431 ? { ...answer, json: { error: 'invalid_request' } } : answer;
 };
-const payload = (bend: Bend['payload']) => bent(() => ({ dpop: { payload: bend ?? {} } }));
+const payload = (alteration: Alteration['payload']) => sendWith(() => ({ dpop: { payload: alteration ?? {} } }));
 
 export const dpopResource: Family<Issuer> = {
   id: 'dpop-resource',
   title: 'DPoP proofs at the credential endpoint',
   async control(issuer) {
     if (!issuer.boundTokens) throw new Skip('the server knows no DPoP');
-    await issueOne(issuer);
+    await issueCredential(issuer);
   },
   cases: [
     ...table<Issuer>(
@@ -115,7 +115,7 @@ export const dpopResource: Family<Issuer> = {
         why: 'only a whole, fresh proof for this call shows who holds the token',
         safe: AT_RESOURCE,
       },
-      Object.fromEntries(Object.entries(FORMS).map(([what, bend]) => [`a proof with ${what}`, bent(bend)])),
+      Object.fromEntries(Object.entries(FORMS).map(([what, alteration]) => [`a proof with ${what}`, sendWith(alteration)])),
     ),
     ...table<Issuer>(
       {
@@ -126,20 +126,20 @@ export const dpopResource: Family<Issuer> = {
       {
         'no ath': payload({ ath: undefined }),
         'ath of another token': payload({ ath: sha256('another') }),
-        'htu of the token endpoint': bent((_key, _token, issuer) => ({
+        'htu of the token endpoint': sendWith((_key, _token, issuer) => ({
           dpop: { payload: { htu: issuer.endpoint('token_endpoint') } },
         })),
-        'a proof by another key': bent(() => ({ key: newKey() })),
-        'no proof': bent(() => ({ dpop: false })),
-        'the token as Bearer, without a proof': bent(() => ({ scheme: 'Bearer', dpop: false })),
-        'the token as Bearer, with its proof': bent(() => ({ scheme: 'Bearer' })),
+        'a proof by another key': sendWith(() => ({ key: newKey() })),
+        'no proof': sendWith(() => ({ dpop: false })),
+        'the token as Bearer, without a proof': sendWith(() => ({ scheme: 'Bearer', dpop: false })),
+        'the token as Bearer, with its proof': sendWith(() => ({ scheme: 'Bearer' })),
         'a nonce that was never given': async (issuer) => {
           const answer = await payload({ nonce: 'never-given' })(issuer);
           if (answer.status < 300 && !issuer.givesNonces(issuer.endpoint('credential_endpoint')))
             throw new Skip('the server gives no nonces for DPoP proofs');
           return answer;
         },
-        'a proof of the key under another name': bent((key) => ({
+        'a proof of the key under another name': sendWith((key) => ({
           proof: (good) => {
             const [head = '', content = ''] = good.split('.').map((part) => Buffer.from(part, 'base64url').toString());
             return makeJwt(newKey(), { ...JSON.parse(head), jwk: key.jwk }, JSON.parse(content));
@@ -154,9 +154,9 @@ export const dpopResource: Family<Issuer> = {
       safe: { status: [401], error: ['invalid_dpop_proof', 'use_dpop_nonce'] },
       async run(issuer) {
         const grant = await issuer.token();
-        const { once, again } = kept();
+        const { once, replay } = proofRecorder();
         await issuer.credential(grant, await issuer.goodBody(grant), { proof: once });
-        return issuer.credential(grant, await issuer.goodBody(grant), { proof: again });
+        return issuer.credential(grant, await issuer.goodBody(grant), { proof: replay });
       },
     },
   ],

@@ -7,15 +7,15 @@ import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
 import type { Issuer } from '../targets/issuer.ts';
 import { encryptBody, newResponseKey } from '../targets/issuer-encryption.ts';
-import { issueOne } from './common.ts';
+import { issueCredential } from './common.ts';
 
 const ENCRYPTION: Safe = bad('invalid_encryption_parameters', 'invalid_credential_request');
-const asked = (bend: (parameters: Json) => Json) => async (issuer: Issuer) => {
+const withEncryptionParameters = (alteration: (parameters: Json) => Json) => async (issuer: Issuer) => {
   if (issuer.metadata.credential_response_encryption === undefined) throw new Skip('answers of this issuer are not encrypted');
   const grant = await issuer.token();
   const body = {
     ...(await issuer.goodBody(grant)),
-    credential_response_encryption: bend(newResponseKey(issuer.metadata).parameters),
+    credential_response_encryption: alteration(newResponseKey(issuer.metadata).parameters),
   };
   const url = issuer.endpoint('credential_endpoint');
   if (issuer.metadata.credential_request_encryption === undefined) return issuer.resource(url, grant, body);
@@ -33,7 +33,7 @@ export const encryption: Family<Issuer> = {
   async control(issuer) {
     const { credential_request_encryption: request, credential_response_encryption: response } = issuer.metadata;
     if (request === undefined && response === undefined) throw new Skip('this issuer encrypts nothing');
-    await issueOne(issuer);
+    await issueCredential(issuer);
     if (request === undefined) return;
     const { status } = await jwe((_, body) => encryptBody(issuer.metadata, body))(issuer);
     if (status >= 300) throw new Error(`an encrypted request that is right: ${status}`);
@@ -46,20 +46,29 @@ export const encryption: Family<Issuer> = {
         safe: ENCRYPTION,
       },
       {
-        'an enc that was not offered': asked((one) => ({ ...one, enc: 'A192CBC-HS384' })),
-        'an answer key that is private': asked((one) => ({ ...one, jwk: { ...one.jwk, d: 'AAAA' } })),
-        'an answer key without alg': asked((one) => ({ ...one, jwk: { ...one.jwk, alg: undefined } })),
-        'an alg that was not offered': asked((one) => ({ ...one, jwk: { ...one.jwk, alg: 'RSA1_5' } })),
-        'no answer key': asked(({ enc }) => ({ enc })),
-        'an answer key that is not on the curve': asked((one) => ({
-          ...one,
-          jwk: { ...one.jwk, y: one.jwk.x },
+        'an enc that was not offered': withEncryptionParameters((parameters) => ({ ...parameters, enc: 'A192CBC-HS384' })),
+        'an answer key that is private': withEncryptionParameters((parameters) => ({
+          ...parameters,
+          jwk: { ...parameters.jwk, d: 'AAAA' },
         })),
-        'a symmetric answer key': asked((one) => ({
-          ...one,
+        'an answer key without alg': withEncryptionParameters((parameters) => ({
+          ...parameters,
+          jwk: { ...parameters.jwk, alg: undefined },
+        })),
+        'an alg that was not offered': withEncryptionParameters((parameters) => ({
+          ...parameters,
+          jwk: { ...parameters.jwk, alg: 'RSA1_5' },
+        })),
+        'no answer key': withEncryptionParameters(({ enc }) => ({ enc })),
+        'an answer key that is not on the curve': withEncryptionParameters((parameters) => ({
+          ...parameters,
+          jwk: { ...parameters.jwk, y: parameters.jwk.x },
+        })),
+        'a symmetric answer key': withEncryptionParameters((parameters) => ({
+          ...parameters,
           jwk: { kty: 'oct', k: 'AAAA', alg: 'dir', kid: 'x' },
         })),
-        'a compression that was not offered': asked((one) => ({ ...one, zip: 'unknown' })),
+        'a compression that was not offered': withEncryptionParameters((parameters) => ({ ...parameters, zip: 'unknown' })),
       },
     ),
     ...table<Issuer>(
@@ -118,7 +127,7 @@ export const encryption: Family<Issuer> = {
       why: 'who asks for encryption gets nothing readable',
       safe: { status: [200] },
       async run(issuer) {
-        const answer = await asked((one) => one)(issuer);
+        const answer = await withEncryptionParameters((parameters) => parameters)(issuer);
         if (answer.status !== 200) return held(describe(answer));
         return answer.json.credentials === undefined ? held('encrypted') : open('the credential is readable');
       },

@@ -1,10 +1,10 @@
-import { describe, type Family, held, open, type Seen } from '../core/case.ts';
+import { type CaseResult, describe, type Family, held, open } from '../core/case.ts';
 import type { Answer } from '../core/http.ts';
 import { keyProof, newKey } from '../core/jwt.ts';
 import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
 import type { Issuer } from '../targets/issuer.ts';
-import { CALLERS, issueOne, once, times } from './common.ts';
+import { CONCURRENT_CALLERS, evaluateSingleUse, issueCredential, runConcurrently } from './common.ts';
 
 const POSTED = [
   'token_endpoint',
@@ -16,20 +16,20 @@ const POSTED = [
 ];
 const METHODS = ['GET', 'PUT', 'DELETE', 'PATCH'];
 
-/** What a page of others could read: a sign that cookies go with it is never given. */
-const forPages = (answer: Answer): Seen => {
+/** Data that other origins could read: credentials must never be allowed by CORS. */
+const forPages = (answer: Answer): CaseResult => {
   const { 'access-control-allow-origin': origin, 'access-control-allow-credentials': cookies } = answer.headers;
   return cookies === 'true' && (origin === '*' || origin === 'https://attacker.example')
     ? open(`${origin} with cookies`)
     : held(`${origin ?? 'no origin'}, no cookies`);
 };
-const hasStack = (answer: Answer): Seen =>
+const hasStack = (answer: Answer): CaseResult =>
   /\bat .+:\d+:\d+|Traceback|node_modules|SQLITE|syntax error at/i.test(answer.text) ? open('the inside is shown') : held(describe(answer));
 
 export const issuerHttp: Family<Issuer> = {
   id: 'issuer-http',
   title: 'Methods, headers and what errors tell',
-  control: issueOne,
+  control: issueCredential,
   cases: [
     ...table<Issuer>(
       {
@@ -104,7 +104,7 @@ export const issuerHttp: Family<Issuer> = {
   ],
 };
 
-/** @throws Skip unless the target is this machine: others are never put under load. */
+/** @throws Skip unless the target is this machine: remote hosts are never put under load. */
 function mayRace({ http, id }: Issuer): void {
   if (!http.mayRace(id)) throw new Skip('only targets on this machine are raced');
 }
@@ -114,33 +114,39 @@ export const issuerRaces: Family<Issuer> = {
   title: 'Many callers at once with one thing that is used once',
   async control(issuer) {
     mayRace(issuer);
-    await issueOne(issuer);
+    await issueCredential(issuer);
   },
   cases: table<Issuer>(
     {
       section: 'OpenID4VCI 1.0 section 13',
-      why: `what is used once is used once, even by ${CALLERS} at once`,
+      why: `what is used once is used once, even by ${CONCURRENT_CALLERS} at once`,
       safe: { status: [400] },
     },
     {
       'one pre-authorized code': async (issuer) => {
         const offer = await issuer.source('pre').next();
-        return once(await times(CALLERS, () => issuer.tokenRequest(issuer.redemption(offer), { key: newKey() })));
+        return evaluateSingleUse(
+          await runConcurrently(CONCURRENT_CALLERS, () => issuer.tokenRequest(issuer.redemption(offer), { key: newKey() })),
+        );
       },
       'one transaction code, tried': async (issuer) => {
         const source = issuer.source('tx');
         const offer = await source.next();
-        return once(await times(CALLERS, () => issuer.tokenRequest(issuer.redemption(offer, source.txCode), { key: newKey() })));
+        return evaluateSingleUse(
+          await runConcurrently(CONCURRENT_CALLERS, () => issuer.tokenRequest(issuer.redemption(offer, source.txCode), { key: newKey() })),
+        );
       },
       'one authorization code': async (issuer) => {
         const { code } = await issuer.code();
-        return once(await times(CALLERS, () => issuer.tokenRequest(issuer.codeRedemption(code), { key: newKey() })));
+        return evaluateSingleUse(
+          await runConcurrently(CONCURRENT_CALLERS, () => issuer.tokenRequest(issuer.codeRedemption(code), { key: newKey() })),
+        );
       },
       'one nonce, with tokens of their own': async (issuer) => {
         issuer.endpoint('nonce_endpoint');
-        const grants = await times(CALLERS, () => issuer.token());
+        const grants = await runConcurrently(CONCURRENT_CALLERS, () => issuer.token());
         const nonce = await issuer.nonce();
-        return once(
+        return evaluateSingleUse(
           await Promise.all(
             grants.map((grant) =>
               issuer.credential(grant, {
@@ -154,24 +160,24 @@ export const issuerRaces: Family<Issuer> = {
       'one DPoP proof': async (issuer) => {
         if (!issuer.boundTokens) throw new Skip('tokens are not bound');
         const grant = await issuer.token();
-        const bodies = await times(CALLERS, () => issuer.goodBody(grant));
-        let first: string | undefined;
-        // All send the proof of the first, with the nonce that it was made with.
+        const bodies = await runConcurrently(CONCURRENT_CALLERS, () => issuer.goodBody(grant));
+        let firstProof: string | undefined;
+        // All send the proof of the first call, with its nonce.
         const proof = (good: string) => {
-          first ??= good;
-          return first;
+          firstProof ??= good;
+          return firstProof;
         };
-        return once(await Promise.all(bodies.map((body) => issuer.credential(grant, body, { proof }))));
+        return evaluateSingleUse(await Promise.all(bodies.map((body) => issuer.credential(grant, body, { proof }))));
       },
       'one refresh token, with one proof each': async (issuer) => {
         const { refreshToken } = await issuer.token();
         if (refreshToken === undefined) throw new Skip('the server gives no refresh tokens');
-        const answers = await times(CALLERS, () =>
+        const answers = await runConcurrently(CONCURRENT_CALLERS, () =>
           issuer.tokenRequest({ grant_type: 'refresh_token', refresh_token: refreshToken, ...issuer.clientFields() }, { key: newKey() }),
         );
-        const taken = answers.filter(({ status }) => status < 300 && status > 0).length;
+        const acceptedCount = answers.filter(({ status }) => status < 300 && status > 0).length;
         const broken = answers.some(({ status }) => status >= 500 || status === -1);
-        return taken > 0 || broken ? open(`${taken} taken by strangers`) : held('none taken by keys of strangers');
+        return acceptedCount > 0 || broken ? open(`${acceptedCount} taken by strangers`) : held('none taken by keys of strangers');
       },
     },
   ),

@@ -3,7 +3,7 @@ import { keyProof, makeJwt, newKey, now } from '../core/jwt.ts';
 import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
 import type { Issuer } from '../targets/issuer.ts';
-import { issueOne } from './common.ts';
+import { issueCredential } from './common.ts';
 
 const proofHeader = (header: (address: string) => object) => (issuer: Issuer) =>
   issuer.canary.watch(async (address) => {
@@ -11,9 +11,9 @@ const proofHeader = (header: (address: string) => object) => (issuer: Issuer) =>
     const proof = keyProof(newKey(), issuer.id, await issuer.nonce(), { header: header(address) });
     return issuer.credential(grant, { ...issuer.subject(grant), proofs: { jwt: [proof] } });
   });
-const pushed = (fields: (address: string) => Record<string, string>) => (issuer: Issuer) =>
+const pushWithAddress = (fields: (address: string) => Record<string, string>) => (issuer: Issuer) =>
   issuer.canary.watch(async (address) => issuer.push({ ...(await issuer.authorization()), ...fields(address) }));
-const visited = (fields: (address: string) => Record<string, string>) => (issuer: Issuer) =>
+const authorizeWithAddress = (fields: (address: string) => Record<string, string>) => (issuer: Issuer) =>
   issuer.canary.watch((address) =>
     issuer.http.call(`${issuer.endpoint('authorization_endpoint')}?${new URLSearchParams(fields(address))}`),
   );
@@ -23,7 +23,7 @@ export const issuerSsrf: Family<Issuer> = {
   title: 'Addresses of strangers that an issuer must not call',
   async control(issuer) {
     if (!issuer.http.mayRace(issuer.id)) throw new Skip('the listener is reached from this machine alone');
-    await issueOne(issuer);
+    await issueCredential(issuer);
   },
   cases: table<Issuer>(
     {
@@ -53,17 +53,17 @@ export const issuerSsrf: Family<Issuer> = {
             dpop: { header: { jku: address, x5u: address } },
           });
         }),
-      'a request_uri at the authorization endpoint': visited((address) => ({
+      'a request_uri at the authorization endpoint': authorizeWithAddress((address) => ({
         client_id: 'x',
         request_uri: address,
       })),
-      'a client that is a document elsewhere': visited((address) => ({
+      'a client that is a document elsewhere': authorizeWithAddress((address) => ({
         client_id: address,
         response_type: 'code',
         redirect_uri: `${address}/cb`,
       })),
-      'a request_uri in a pushed request': pushed((address) => ({ request_uri: address })),
-      'a pushed request of a client that is a document elsewhere': pushed((address) => ({
+      'a request_uri in a pushed request': pushWithAddress((address) => ({ request_uri: address })),
+      'a pushed request of a client that is a document elsewhere': pushWithAddress((address) => ({
         client_id: address,
         redirect_uri: `${address}/cb`,
       })),

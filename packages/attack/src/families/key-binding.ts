@@ -27,8 +27,8 @@ export const keyBinding: Family<Verifier> = {
           return { key, keyBinding: { header: { jwk: key.jwk } } };
         }),
         'alg none': card({ kb: unsigned }),
-        'HS256 by the public key': card(async (verifier, asked) => {
-          const { key } = await verifier.held(asked);
+        'HS256 by the public key': card(async (verifier, request) => {
+          const { key } = await verifier.held(request);
           return { kb: (text) => symmetric(text, JSON.stringify(key.jwk)) };
         }),
         'a broken signature': card({ kb: withBrokenSignature }),
@@ -70,8 +70,8 @@ export const keyBinding: Family<Verifier> = {
         'an iat that is a text': kb({ iat: String(now()) }),
         'no sd_hash': kb({ sd_hash: undefined }),
         'another sd_hash': kb({ sd_hash: sha256('another') }),
-        "the sd_hash of the issuer's part alone": card(async (verifier, asked) => {
-          const [jwt = ''] = (await verifier.held(asked)).text.split('~');
+        "the sd_hash of the issuer's part alone": card(async (verifier, request) => {
+          const [jwt = ''] = (await verifier.held(request)).text.split('~');
           return { keyBinding: { payload: { sd_hash: sha256(jwt) } } };
         }),
       },

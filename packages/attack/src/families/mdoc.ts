@@ -4,7 +4,7 @@ import { newKey } from '../core/jwt.ts';
 import { table } from '../core/table.ts';
 import { embedded, type Items, itemOf } from '../targets/mdoc.ts';
 import { queryOf, type Verifier } from '../targets/verifier.ts';
-import { answered, licence, presentsDocument } from './presenting.ts';
+import { answerWith, licence, presentsDocument } from './presenting.ts';
 
 type CborMap = Map<Cbor, Cbor>;
 const REFUSED = { status: [400] } as const;
@@ -12,8 +12,8 @@ const REFUSED = { status: [400] } as const;
 const eachItem =
   (change: (item: CborMap) => Cbor) =>
   (items: Items): Items =>
-    new Map([...items].map(([space, all]) => [space, all.map((one) => embedded(change(itemOf(one))))]));
-const set =
+    new Map([...items].map(([space, elements]) => [space, elements.map((element) => embedded(change(itemOf(element))))]));
+const setElement =
   (name: string, value: Cbor) =>
   (map: CborMap): CborMap =>
     new Map(map).set(name, value);
@@ -22,14 +22,14 @@ const flip = (bytes: Cbor): Buffer => {
   copy[5] = (copy[5] ?? 0) ^ 1;
   return copy;
 };
-/** The MSO with something else in it, under the old signature. */
+/** A changed MSO with the old signature. */
 const mso =
   (change: (content: CborMap) => Cbor) =>
   ([head, chain, payload, signature]: readonly Cbor[]): Cbor => {
     const tagged = decodeCbor(payload as Uint8Array) as Tagged;
     return [head, chain, encodeCbor(embedded(change(decodeCbor(tagged.value as Uint8Array) as CborMap))), signature];
   };
-const raw = (text: string) => answered((verifier, asked) => verifier.answer(asked, { [queryOf(asked).id]: [text] }), 'mso_mdoc');
+const raw = (text: string) => answerWith((verifier, request) => verifier.answer(request, { [queryOf(request).id]: [text] }), 'mso_mdoc');
 
 export const mdoc: Family<Verifier> = {
   id: 'mdoc',
@@ -54,8 +54,8 @@ export const mdoc: Family<Verifier> = {
         'no signature of the device': licence({ deviceAuth: () => new Map() }),
         'a broken signature of the device': licence({
           deviceAuth: (signature) => {
-            const [head, rest, payload, bytes] = signature as readonly Cbor[];
-            return new Map<Cbor, Cbor>([['deviceSignature', [head, rest, payload, flip(bytes)] as Cbor]]);
+            const [head, unprotectedHeader, payload, bytes] = signature as readonly Cbor[];
+            return new Map<Cbor, Cbor>([['deviceSignature', [head, unprotectedHeader, payload, flip(bytes)] as Cbor]]);
           },
         }),
         'an empty signature of the device': licence({
@@ -76,8 +76,8 @@ export const mdoc: Family<Verifier> = {
         'no part of the device': licence({
           document: (document) => new Map([...document].filter(([name]) => name !== 'deviceSigned')),
         }),
-        'elements that the device adds by itself': licence((_, asked) => {
-          const [space, element] = queryOf(asked).claims?.[0]?.path ?? ['org.example', 'x'];
+        'elements that the device adds by itself': licence((_, request) => {
+          const [space, element] = queryOf(request).claims?.[0]?.path ?? ['org.example', 'x'];
           return { deviceNameSpaces: new Map([[space, new Map([[element, 'forged']])]]) };
         }),
       },
@@ -89,16 +89,16 @@ export const mdoc: Family<Verifier> = {
         safe: REFUSED,
       },
       {
-        'a changed value': licence({ items: eachItem(set('elementValue', 'forged')) }),
-        'a changed name': licence({ items: eachItem(set('elementIdentifier', 'forged')) }),
+        'a changed value': licence({ items: eachItem(setElement('elementValue', 'forged')) }),
+        'a changed name': licence({ items: eachItem(setElement('elementIdentifier', 'forged')) }),
         'another number of a digest': licence({
           items: eachItem((item) => new Map(item).set('digestID', Number(item.get('digestID')) + 1)),
         }),
         'another namespace': licence({
-          items: (items) => new Map([...items].map(([space, all]) => [`${space}.other`, all])),
+          items: (items) => new Map([...items].map(([namespace, elements]) => [`${namespace}.other`, elements])),
         }),
         'an element twice': licence({
-          items: (items) => new Map([...items].map(([space, all]) => [space, [...all, ...all.slice(0, 1)]])),
+          items: (items) => new Map([...items].map(([namespace, elements]) => [namespace, [...elements, ...elements.slice(0, 1)]])),
         }),
         'no elements': licence({ items: () => new Map() }),
         'a broken signature of the issuer': licence({
@@ -108,7 +108,7 @@ export const mdoc: Family<Verifier> = {
           issuerAuth: ([head, chain, payload]) => [head, chain, payload, Buffer.alloc(0)] as Cbor,
         }),
         'an issuer by no algorithm': licence({
-          issuerAuth: ([, ...rest]) => [encodeCbor(new Map([[1, 0]])), ...rest] as Cbor,
+          issuerAuth: ([, ...otherParts]) => [encodeCbor(new Map([[1, 0]])), ...otherParts] as Cbor,
         }),
         'an issuer without a certificate': licence({
           issuerAuth: ([head, , payload, bytes]) => [head, new Map(), payload, bytes] as Cbor,
@@ -148,13 +148,13 @@ export const mdoc: Family<Verifier> = {
         safe: REFUSED,
       },
       {
-        'another type of document': licence({ document: set('docType', 'org.example.other') }),
+        'another type of document': licence({ document: setElement('docType', 'org.example.other') }),
         'two documents': licence({
           response: (response) =>
             new Map(response).set('documents', [...(response.get('documents') as Cbor[]), ...(response.get('documents') as Cbor[])]),
         }),
-        'no documents': licence({ response: set('documents', []) }),
-        'a status of failure': licence({ response: set('status', 10) }),
+        'no documents': licence({ response: setElement('documents', []) }),
+        'a status of failure': licence({ response: setElement('status', 10) }),
         'no status': licence({
           response: (response) => new Map([...response].filter(([name]) => name !== 'status')),
         }),

@@ -1,20 +1,20 @@
-import { anyRefusal, type Family, held, open, type Seen } from '../core/case.ts';
+import { anyRefusal, type CaseResult, type Family, held, open } from '../core/case.ts';
 import type { Json } from '../core/http.ts';
 import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
 import type { Issuer } from '../targets/issuer.ts';
-import { tokenOne } from './common.ts';
+import { obtainToken } from './common.ts';
 
-const says =
+const checkMetadata =
   (fault: (issuer: Issuer) => string | undefined) =>
-  async (issuer: Issuer): Promise<Seen> => {
-    const found = fault(issuer);
-    return found === undefined ? held('as it should be') : open(found);
+  async (issuer: Issuer): Promise<CaseResult> => {
+    const problem = fault(issuer);
+    return problem === undefined ? held('as it should be') : open(problem);
   };
 const addresses = (metadata: Json): string[] =>
   Object.entries(metadata).flatMap(([name, value]) => (name.endsWith('_endpoint') ? [String(value)] : []));
 const WEAK = ['none', 'HS256', 'HS384', 'HS512', 'RS1'];
-const weakIn = (metadata: Json, suffix: RegExp) =>
+const weakAlgorithms = (metadata: Json, suffix: RegExp) =>
   Object.entries(metadata).flatMap(([name, value]) =>
     suffix.test(name) && Array.isArray(value) ? value.filter((alg) => WEAK.includes(alg)).map((alg) => `${name}: ${alg}`) : [],
   );
@@ -27,8 +27,8 @@ export const metadata: Family<Issuer> = {
   id: 'metadata',
   title: 'What the metadata promises, and to whom',
   async control(issuer) {
-    // Metadata can be judged without any offer.
-    if (issuer.sources.length > 0) await tokenOne(issuer);
+    // Metadata can be checked without an offer.
+    if (issuer.sources.length > 0) await obtainToken(issuer);
   },
   cases: [
     ...table<Issuer>(
@@ -38,16 +38,16 @@ export const metadata: Family<Issuer> = {
         safe: { status: [200] },
       },
       {
-        'the issuer names itself letter by letter': says(({ metadata, id }) =>
+        'the issuer names itself letter by letter': checkMetadata(({ metadata, id }) =>
           metadata.credential_issuer === id ? undefined : String(metadata.credential_issuer),
         ),
-        'every endpoint is https, or on this machine': says(({ metadata, server, http }) =>
-          [...addresses(metadata), ...addresses(server)].find((one) => !one.startsWith('https://') && !http.mayRace(one)),
+        'every endpoint is https, or on this machine': checkMetadata(({ metadata, server, http }) =>
+          [...addresses(metadata), ...addresses(server)].find((address) => !address.startsWith('https://') && !http.mayRace(address)),
         ),
-        'no endpoint has a user or a fragment in its address': says(({ metadata, server }) =>
-          [...addresses(metadata), ...addresses(server)].find((one) => new URL(one).username !== '' || one.includes('#')),
+        'no endpoint has a user or a fragment in its address': checkMetadata(({ metadata, server }) =>
+          [...addresses(metadata), ...addresses(server)].find((address) => new URL(address).username !== '' || address.includes('#')),
         ),
-        'keys are published without their private halves': says(({ metadata }) => {
+        'keys are published without their private halves': checkMetadata(({ metadata }) => {
           const keys: Json[] = metadata.credential_request_encryption?.jwks?.keys ?? [];
           return keys.some((key) => 'd' in key || key.kty === 'oct') ? 'a private key' : undefined;
         }),
@@ -60,10 +60,10 @@ export const metadata: Family<Issuer> = {
         safe: { status: [200] },
       },
       {
-        'the authorization server names itself': says(({ metadata, server, id }) =>
+        'the authorization server names itself': checkMetadata(({ metadata, server, id }) =>
           (metadata.authorization_servers ?? [id]).includes(server.issuer) ? undefined : String(server.issuer),
         ),
-        'the server says in its answers who it is': says(({ server, sources }) => {
+        'the server says in its answers who it is': checkMetadata(({ server, sources }) => {
           if (!sources.some(({ kind }) => kind === 'code')) return undefined;
           return server.authorization_response_iss_parameter_supported === true ? undefined : 'no iss in answers (RFC 9207)';
         }),
@@ -76,16 +76,20 @@ export const metadata: Family<Issuer> = {
         safe: { status: [200] },
       },
       {
-        'no weak algorithm for DPoP or client authentication': says(({ server }) => weakIn(server, /signing_alg_values_supported$/)[0]),
-        'no weak algorithm for proofs of possession': says(({ metadata }) => {
-          const all: Json[] = Object.values(metadata.credential_configurations_supported ?? {});
-          const algs = all
-            .flatMap((one) => Object.values(one.proof_types_supported ?? {}) as Json[])
+        'no weak algorithm for DPoP or client authentication': checkMetadata(
+          ({ server }) => weakAlgorithms(server, /signing_alg_values_supported$/)[0],
+        ),
+        'no weak algorithm for proofs of possession': checkMetadata(({ metadata }) => {
+          const configurations: Json[] = Object.values(metadata.credential_configurations_supported ?? {});
+          const algs = configurations
+            .flatMap((configuration) => Object.values(configuration.proof_types_supported ?? {}) as Json[])
             .flatMap((type) => type.proof_signing_alg_values_supported ?? []);
           return algs.find((alg) => WEAK.includes(alg));
         }),
-        'no plain PKCE': says(({ server }) => ((server.code_challenge_methods_supported ?? []).includes('plain') ? 'plain' : undefined)),
-        'no implicit response type': says(({ server }) =>
+        'no plain PKCE': checkMetadata(({ server }) =>
+          (server.code_challenge_methods_supported ?? []).includes('plain') ? 'plain' : undefined,
+        ),
+        'no implicit response type': checkMetadata(({ server }) =>
           (server.response_types_supported ?? []).find((type: string) => /token/.test(type) && type !== 'vp_token'),
         ),
       },

@@ -3,13 +3,13 @@ import { newKey } from '../core/jwt.ts';
 import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
 import type { Issuer } from '../targets/issuer.ts';
-import { tokenOne } from './common.ts';
+import { obtainToken } from './common.ts';
 
-/** The offer's own address with its last part replaced. */
-async function beside(issuer: Issuer, last: string): Promise<string> {
+/** The offer's address with another last segment. */
+async function siblingAddress(issuer: Issuer, lastSegment: string): Promise<string> {
   const { address } = await issuer.source('pre').next();
   if (address === undefined) throw new Skip('offers stand in their links');
-  return address.slice(0, address.lastIndexOf('/') + 1) + last;
+  return address.slice(0, address.lastIndexOf('/') + 1) + lastSegment;
 }
 const fetched = async (issuer: Issuer, method: string) => {
   const { address } = await issuer.source('pre').next();
@@ -20,7 +20,7 @@ const fetched = async (issuer: Issuer, method: string) => {
 export const offers: Family<Issuer> = {
   id: 'offers',
   title: 'Credential offers',
-  control: tokenOne,
+  control: obtainToken,
   cases: [
     ...table<Issuer>(
       {
@@ -29,11 +29,11 @@ export const offers: Family<Issuer> = {
         safe: { status: [400, 404, 410] },
       },
       {
-        'an offer that was guessed': async (issuer) => issuer.http.call(await beside(issuer, 'guessed')),
-        'an offer by a pattern': async (issuer) => issuer.http.call(await beside(issuer, '%25')),
-        'an offer with a NUL in its name': async (issuer) => issuer.http.call(await beside(issuer, 'a%00b')),
-        'an offer with a very long name': async (issuer) => issuer.http.call(await beside(issuer, 'x'.repeat(3000))),
-        'an offer by a query for databases': async (issuer) => issuer.http.call(await beside(issuer, "'%20or%20'1'='1")),
+        'an offer that was guessed': async (issuer) => issuer.http.call(await siblingAddress(issuer, 'guessed')),
+        'an offer by a pattern': async (issuer) => issuer.http.call(await siblingAddress(issuer, '%25')),
+        'an offer with a NUL in its name': async (issuer) => issuer.http.call(await siblingAddress(issuer, 'a%00b')),
+        'an offer with a very long name': async (issuer) => issuer.http.call(await siblingAddress(issuer, 'x'.repeat(3000))),
+        'an offer by a query for databases': async (issuer) => issuer.http.call(await siblingAddress(issuer, "'%20or%20'1'='1")),
       },
     ),
     ...table<Issuer>(
@@ -64,8 +64,8 @@ export const offers: Family<Issuer> = {
       why: 'each offer has a code of its own',
       safe: bad('invalid_grant'),
       async run(issuer) {
-        const [one, other] = [await issuer.source('pre').next(), await issuer.source('pre').next()];
-        return one.preCode === other.preCode ? open('the same code twice') : held('two codes');
+        const [firstLink, secondLink] = [await issuer.source('pre').next(), await issuer.source('pre').next()];
+        return firstLink.preCode === secondLink.preCode ? open('the same code twice') : held('two codes');
       },
     },
     {

@@ -1,10 +1,10 @@
 import { anyRefusal, bad, denied, type Family, NoControl } from '../core/case.ts';
 import { newKey, sha256 } from '../core/jwt.ts';
-import { advised, table } from '../core/table.ts';
+import { asAdvice, table } from '../core/table.ts';
 import { type Issuer, VERIFIER } from '../targets/issuer.ts';
 
 const push = (change: Record<string, string | undefined>) => async (issuer: Issuer) => issuer.push(await issuer.authorization(change));
-const opened =
+const openAuthorization =
   (change: (fields: Record<string, string | undefined>, requestUri: string, issuer: Issuer) => Record<string, string>) =>
   async (issuer: Issuer) => {
     const fields = await issuer.authorization();
@@ -68,7 +68,7 @@ export const par: Family<Issuer> = {
         'an issuer_state that was guessed': push({ issuer_state: 'guessed' }),
         'an issuer_state with a NUL': push({ issuer_state: 'a\0b' }),
       },
-    ).map(advised),
+    ).map(asAdvice),
     ...table<Issuer>(
       {
         section: 'RFC 9396 section 5',
@@ -114,7 +114,7 @@ export const par: Family<Issuer> = {
         },
       },
     ),
-    advised({
+    asAdvice({
       name: 'a scope that nobody knows, alone',
       section: 'RFC 6749 section 4.1.2.1',
       why: 'nothing that can be granted is asked for',
@@ -142,12 +142,12 @@ export const par: Family<Issuer> = {
         safe: anyRefusal,
       },
       {
-        'the request of another client': opened((_, requestUri) => ({
+        'the request of another client': openAuthorization((_, requestUri) => ({
           client_id: 'https://other.example',
           request_uri: requestUri,
         })),
-        'a request without its client': opened((_, requestUri) => ({ request_uri: requestUri })),
-        'a request that was guessed': opened((fields) => ({
+        'a request without its client': openAuthorization((_, requestUri) => ({ request_uri: requestUri })),
+        'a request that was guessed': openAuthorization((fields) => ({
           client_id: String(fields['client_id']),
           request_uri: 'urn:ietf:params:oauth:request_uri:guessed',
         })),

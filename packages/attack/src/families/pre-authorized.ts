@@ -4,7 +4,7 @@ import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
 import type { Issuer } from '../targets/issuer.ts';
 import { PRE_AUTHORIZED } from '../targets/offers.ts';
-import { tokenOne } from './common.ts';
+import { obtainToken } from './common.ts';
 
 const GRANT = denied('invalid_grant', 'invalid_client', 'invalid_request');
 const redeem = (change: Record<string, string | undefined>) => async (issuer: Issuer) => {
@@ -19,7 +19,7 @@ const withTx = (code: string | undefined) => async (issuer: Issuer) => {
 export const preAuthorized: Family<Issuer> = {
   id: 'pre-authorized',
   title: 'Pre-authorized codes at the token endpoint',
-  control: tokenOne,
+  control: obtainToken,
   cases: [
     ...table<Issuer>(
       {
@@ -32,7 +32,7 @@ export const preAuthorized: Family<Issuer> = {
           const { offer } = await issuer.token();
           return issuer.tokenRequest(issuer.redemption(offer));
         },
-        // Before that an issuer may repeat its answer, for a wallet that did not get it.
+        // Before that, an issuer may repeat its response for a wallet that did not receive it.
         'a code whose credential was issued, with the key of the first time': async (issuer) => {
           const grant = await issuer.token();
           await issuer.issue(grant);
@@ -50,11 +50,11 @@ export const preAuthorized: Family<Issuer> = {
         'a code with a NUL in it': redeem({ 'pre-authorized_code': 'a\0b' }),
         'a very long code': redeem({ 'pre-authorized_code': 'x'.repeat(5000) }),
         'the code of another issuer': async (issuer) => {
-          const other = issuer.options['other-issuer'];
-          if (other === undefined) throw new Skip('no --other-issuer was given');
+          const otherIssuer = issuer.options['other-issuer'];
+          if (otherIssuer === undefined) throw new Skip('no --other-issuer was given');
           const offer = await issuer.source('pre').next();
-          const url = issuer.endpoint('token_endpoint').replace(issuer.id, other);
-          if (!url.startsWith(other)) throw new Skip('the other issuer has its token endpoint elsewhere');
+          const url = issuer.endpoint('token_endpoint').replace(issuer.id, otherIssuer);
+          if (!url.startsWith(otherIssuer)) throw new Skip('the other issuer has its token endpoint elsewhere');
           return issuer.bound(url, (proof) => issuer.http.form(url, issuer.redemption(offer), proof), {
             key: newKey(),
           });

@@ -1,23 +1,23 @@
 import { bad, type Family, held, open } from '../core/case.ts';
-import { type Bend, type Key, keyProof, newKey, now, symmetric, unsigned, withBrokenSignature } from '../core/jwt.ts';
+import { type Alteration, type Key, keyProof, newKey, now, symmetric, unsigned, withBrokenSignature } from '../core/jwt.ts';
 import { Skip } from '../core/skip.ts';
-import { advised, table } from '../core/table.ts';
+import { asAdvice, table } from '../core/table.ts';
 import type { Issuer } from '../targets/issuer.ts';
-import { issueOne } from './common.ts';
+import { issueCredential } from './common.ts';
 
-type Made = (parts: { issuer: Issuer; key: Key; nonce: string | undefined }) => unknown;
+type BuildProofs = (parts: { issuer: Issuer; key: Key; nonce: string | undefined }) => unknown;
 
-/** A credential request with these proofs and a nonce of its own. */
-const withProofs = (make: Made) => async (issuer: Issuer) => {
+/** A credential request with these proofs and a fresh nonce. */
+const withProofs = (make: BuildProofs) => async (issuer: Issuer) => {
   const grant = await issuer.token();
   const proofs = await make({ issuer, key: newKey(), nonce: await issuer.nonce() });
   return issuer.credential(grant, { ...issuer.subject(grant), ...(proofs === undefined ? {} : { proofs }) });
 };
-const bent = (bend: Bend | ((key: Key) => Bend)) =>
+const alteredProof = (alteration: Alteration | ((key: Key) => Alteration)) =>
   withProofs(({ issuer, key, nonce }) => ({
-    jwt: [keyProof(key, issuer.id, nonce, typeof bend === 'function' ? bend(key) : bend)],
+    jwt: [keyProof(key, issuer.id, nonce, typeof alteration === 'function' ? alteration(key) : alteration)],
   }));
-const changed = (change: (proof: string, key: Key) => string) =>
+const withProof = (change: (proof: string, key: Key) => string) =>
   withProofs(({ issuer, key, nonce }) => ({ jwt: [change(keyProof(key, issuer.id, nonce), key)] }));
 const PROOF = bad('invalid_proof', 'invalid_credential_request');
 const NONCE = bad('invalid_nonce', 'invalid_proof', 'invalid_credential_request');
@@ -26,7 +26,7 @@ const needsNonce = (issuer: Issuer) => issuer.endpoint('nonce_endpoint');
 export const proofs: Family<Issuer> = {
   id: 'proofs',
   title: 'Proofs of possession of holder keys',
-  control: issueOne,
+  control: issueCredential,
   cases: [
     ...table<Issuer>(
       {
@@ -35,45 +35,45 @@ export const proofs: Family<Issuer> = {
         safe: PROOF,
       },
       {
-        'alg none': changed(unsigned),
-        'HS256 by the public key': changed((proof, key) => symmetric(proof, JSON.stringify(key.jwk))),
-        'a broken signature': changed(withBrokenSignature),
-        'a key that did not sign': bent(() => ({ header: { jwk: newKey().jwk } })),
-        'typ JWT': bent({ header: { typ: 'JWT' } }),
-        'no typ': bent({ header: { typ: undefined } }),
-        'an alg that was not offered': bent({ header: { alg: 'RS1' } }),
-        'a key and a kid': bent({ header: { kid: 'did:example:1#key' } }),
-        'no key at all': bent({ header: { jwk: undefined } }),
-        'a private key': bent((key) => ({
+        'alg none': withProof(unsigned),
+        'HS256 by the public key': withProof((proof, key) => symmetric(proof, JSON.stringify(key.jwk))),
+        'a broken signature': withProof(withBrokenSignature),
+        'a key that did not sign': alteredProof(() => ({ header: { jwk: newKey().jwk } })),
+        'typ JWT': alteredProof({ header: { typ: 'JWT' } }),
+        'no typ': alteredProof({ header: { typ: undefined } }),
+        'an alg that was not offered': alteredProof({ header: { alg: 'RS1' } }),
+        'a key and a kid': alteredProof({ header: { kid: 'did:example:1#key' } }),
+        'no key at all': alteredProof({ header: { jwk: undefined } }),
+        'a private key': alteredProof((key) => ({
           header: { jwk: { ...key.jwk, d: key.privateKey.export({ format: 'jwk' }).d } },
         })),
-        'a symmetric key': bent({ header: { jwk: { kty: 'oct', k: 'AAAA' } } }),
-        'a point that is not on the curve': bent((key) => ({
+        'a symmetric key': alteredProof({ header: { jwk: { kty: 'oct', k: 'AAAA' } } }),
+        'a point that is not on the curve': alteredProof((key) => ({
           header: { jwk: { ...key.jwk, y: key.jwk.x } },
         })),
-        'an extension that nobody knows': bent({ header: { crit: ['unknown'], unknown: 1 } }),
-        'a certificate that is none': bent({ header: { jwk: undefined, x5c: ['AAAA'] } }),
+        'an extension that nobody knows': alteredProof({ header: { crit: ['unknown'], unknown: 1 } }),
+        'a certificate that is none': alteredProof({ header: { jwk: undefined, x5c: ['AAAA'] } }),
         'a key attestation that nobody signed': async (issuer) => {
           const { proof_types_supported: types } = issuer.configuration(issuer.source('pre').ids[0]);
           if (types?.jwt?.key_attestations_required === undefined) throw new Skip('nothing rests on key attestations');
-          return bent({ header: { key_attestation: 'eyJhbGciOiJub25lIn0.e30.' } })(issuer);
+          return alteredProof({ header: { key_attestation: 'eyJhbGciOiJub25lIn0.e30.' } })(issuer);
         },
       },
     ),
     ...table<Issuer>(
       { section: 'OpenID4VCI 1.0 appendix F.4', why: 'a proof is for this issuer and for now', safe: PROOF },
       {
-        'no aud': bent({ payload: { aud: undefined } }),
-        'aud of another issuer': bent({ payload: { aud: 'https://other.example' } }),
+        'no aud': alteredProof({ payload: { aud: undefined } }),
+        'aud of another issuer': alteredProof({ payload: { aud: 'https://other.example' } }),
         'aud with a slash more': withProofs(({ issuer, key, nonce }) => ({
           jwt: [keyProof(key, `${issuer.id}/`, nonce)],
         })),
         'aud of the credential endpoint': withProofs(({ issuer, key, nonce }) => ({
           jwt: [keyProof(key, issuer.endpoint('credential_endpoint'), nonce)],
         })),
-        'no iat': bent({ payload: { iat: undefined } }),
-        'an iat of yesterday': bent({ payload: { iat: now() - 86_400 } }),
-        'an iat of tomorrow': bent({ payload: { iat: now() + 86_400 } }),
+        'no iat': alteredProof({ payload: { iat: undefined } }),
+        'an iat of yesterday': alteredProof({ payload: { iat: now() - 86_400 } }),
+        'an iat of tomorrow': alteredProof({ payload: { iat: now() + 86_400 } }),
       },
     ),
     ...table<Issuer>(
@@ -114,13 +114,13 @@ export const proofs: Family<Issuer> = {
           jwt: [keyProof(key, issuer.id, nonce), keyProof(key, issuer.id, nonce, { payload: { iat: now() - 1 } })],
         })),
       },
-    ).map(advised),
+    ).map(asAdvice),
     {
       name: 'an exp that is over',
       section: 'RFC 7519 section 4.1.4',
       why: 'what its maker says is over is not taken',
       safe: PROOF,
-      run: bent({ payload: { exp: now() - 3600 } }),
+      run: alteredProof({ payload: { exp: now() - 3600 } }),
     },
   ],
 };
@@ -130,7 +130,7 @@ export const nonces: Family<Issuer> = {
   title: 'Nonces of proofs',
   async control(issuer) {
     needsNonce(issuer);
-    await issueOne(issuer);
+    await issueCredential(issuer);
   },
   cases: [
     ...table<Issuer>(
@@ -145,7 +145,7 @@ export const nonces: Family<Issuer> = {
           jwt: [keyProof(key, issuer.id, 'never-given')],
         })),
         'an empty nonce': withProofs(({ issuer, key }) => ({ jwt: [keyProof(key, issuer.id, '')] })),
-        'a nonce that is a number': bent({ payload: { nonce: 1 } }),
+        'a nonce that is a number': alteredProof({ payload: { nonce: 1 } }),
         'a nonce that is a list': withProofs(({ issuer, key, nonce }) => ({
           jwt: [keyProof(key, issuer.id, undefined, { payload: { nonce: [nonce] } })],
         })),
@@ -159,9 +159,9 @@ export const nonces: Family<Issuer> = {
           jwt: [keyProof(key, issuer.id, nonce), keyProof(newKey(), issuer.id, 'never-given')],
         })),
         'the nonce of another issuer': async (issuer) => {
-          const other = issuer.options['other-issuer'];
-          if (other === undefined) throw new Skip('no --other-issuer was given');
-          const url = needsNonce(issuer).replace(issuer.id, other);
+          const otherIssuer = issuer.options['other-issuer'];
+          if (otherIssuer === undefined) throw new Skip('no --other-issuer was given');
+          const url = needsNonce(issuer).replace(issuer.id, otherIssuer);
           const { c_nonce: nonce } = (await issuer.http.call(url, { method: 'POST' })).json;
           return withProofs(({ key }) => ({ jwt: [keyProof(key, issuer.id, String(nonce))] }))(issuer);
         },

@@ -1,21 +1,21 @@
-import { describe, type Family, held, open, type Seen } from '../core/case.ts';
+import { type CaseResult, describe, type Family, held, open } from '../core/case.ts';
 import type { Fields, Json } from '../core/http.ts';
 import { headerOf, payloadOf } from '../core/jwt.ts';
-import { advised, table } from '../core/table.ts';
-import type { Asked } from '../targets/requests.ts';
+import { asAdvice, table } from '../core/table.ts';
+import type { FetchedRequest } from '../targets/requests.ts';
 import { queryOf, type Verifier } from '../targets/verifier.ts';
 import { presentsCard } from './presenting.ts';
 
-const beside = (last: string) => async (verifier: Verifier) => {
+const callSibling = (segment: string) => async (verifier: Verifier) => {
   const { url } = await verifier.ask();
-  return verifier.http.call(url.slice(0, url.lastIndexOf('/') + 1) + last);
+  return verifier.http.call(url.slice(0, url.lastIndexOf('/') + 1) + segment);
 };
-const posted = (fields: Fields) => async (verifier: Verifier) => verifier.http.form((await verifier.ask()).url, fields);
-const says =
-  (fault: (asked: Asked) => string | undefined) =>
-  async (verifier: Verifier): Promise<Seen> => {
-    const found = fault(await verifier.ask());
-    return found === undefined ? held('as it should be') : open(found);
+const postFields = (fields: Fields) => async (verifier: Verifier) => verifier.http.form((await verifier.ask()).url, fields);
+const checkRequest =
+  (fault: (request: FetchedRequest) => string | undefined) =>
+  async (verifier: Verifier): Promise<CaseResult> => {
+    const problem = fault(await verifier.ask());
+    return problem === undefined ? held('as it should be') : open(problem);
   };
 const FORGED: Json = { alg: ['none', 'HS256'] };
 
@@ -31,31 +31,31 @@ export const requestObjects: Family<Verifier> = {
         safe: { status: [200] },
       },
       {
-        'a request that nobody signed': says(({ header }) => (FORGED.alg.includes(header.alg) ? String(header.alg) : undefined)),
-        'a request of another type': says(({ header }) => (header.typ === 'oauth-authz-req+jwt' ? undefined : String(header.typ))),
-        'a client in the link that is not the one in the request': says(({ clientId, payload }) =>
+        'a request that nobody signed': checkRequest(({ header }) => (FORGED.alg.includes(header.alg) ? String(header.alg) : undefined)),
+        'a request of another type': checkRequest(({ header }) => (header.typ === 'oauth-authz-req+jwt' ? undefined : String(header.typ))),
+        'a client in the link that is not the one in the request': checkRequest(({ clientId, payload }) =>
           payload.client_id === clientId ? undefined : String(payload.client_id),
         ),
-        'an answer to another place than the request came from, unencrypted': says(({ payload }) =>
+        'an answer to another place than the request came from, unencrypted': checkRequest(({ payload }) =>
           String(payload.response_uri).startsWith('http') ? undefined : String(payload.response_uri),
         ),
-        'a nonce of few characters': says(({ payload }) =>
+        'a nonce of few characters': checkRequest(({ payload }) =>
           String(payload.nonce).length >= 22 ? undefined : `${String(payload.nonce).length} characters`,
         ),
-        'a private key among those for answers': says(({ payload }) =>
+        'a private key among those for answers': checkRequest(({ payload }) =>
           (payload.client_metadata?.jwks?.keys ?? []).some((key: Json) => 'd' in key) ? 'a private key' : undefined,
         ),
         'one nonce in two requests': async (verifier) => {
-          const [one, other] = [await verifier.ask(), await verifier.ask()];
-          return one.payload.nonce === other.payload.nonce ? open('the same nonce twice') : held('two nonces');
+          const [firstRequest, secondRequest] = [await verifier.ask(), await verifier.ask()];
+          return firstRequest.payload.nonce === secondRequest.payload.nonce ? open('the same nonce twice') : held('two nonces');
         },
         'one key for the answers to two requests': async (verifier) => {
-          const [one, other] = [await verifier.ask(), await verifier.ask()].map(({ payload }) =>
+          const [firstRequest, secondRequest] = [await verifier.ask(), await verifier.ask()].map(({ payload }) =>
             JSON.stringify(payload.client_metadata?.jwks?.keys?.[0]),
           );
-          return one !== undefined && one === other ? open('the same key twice') : held('two keys, or none');
+          return firstRequest !== undefined && firstRequest === secondRequest ? open('the same key twice') : held('two keys, or none');
         },
-        'the address of the request as the address of the answer': says(({ url, payload }) =>
+        'the address of the request as the address of the answer': checkRequest(({ url, payload }) =>
           payload.response_uri === url ? 'one address for both' : undefined,
         ),
       },
@@ -67,10 +67,10 @@ export const requestObjects: Family<Verifier> = {
         safe: { status: [400, 404, 410] },
       },
       {
-        'a request that was guessed': beside('guessed'),
-        'a request with a NUL in its name': beside('a%00b'),
-        'a request with a very long name': beside('x'.repeat(3000)),
-        'a request by a pattern': beside('%25'),
+        'a request that was guessed': callSibling('guessed'),
+        'a request with a NUL in its name': callSibling('a%00b'),
+        'a request with a very long name': callSibling('x'.repeat(3000)),
+        'a request by a pattern': callSibling('%25'),
       },
     ),
     ...table<Verifier>(
@@ -80,14 +80,14 @@ export const requestObjects: Family<Verifier> = {
         safe: { status: [400, 404, 405, 413, 415] },
       },
       {
-        'a wallet_nonce of a hundred thousand characters': posted({ wallet_nonce: 'x'.repeat(100_000) }),
-        'a wallet_nonce with control characters': posted({ wallet_nonce: 'a\u0007b\n' }),
-        'wallet_metadata that is no JSON': posted({ wallet_metadata: '{' }),
-        'wallet_metadata that is a list': posted({ wallet_metadata: '[]' }),
-        'a wallet without the format that is asked for': posted({
+        'a wallet_nonce of a hundred thousand characters': postFields({ wallet_nonce: 'x'.repeat(100_000) }),
+        'a wallet_nonce with control characters': postFields({ wallet_nonce: 'a\u0007b\n' }),
+        'wallet_metadata that is no JSON': postFields({ wallet_metadata: '{' }),
+        'wallet_metadata that is a list': postFields({ wallet_metadata: '[]' }),
+        'a wallet without the format that is asked for': postFields({
           wallet_metadata: '{"vp_formats_supported":{"unknown":{}}}',
         }),
-        'wallet_nonce twice': posted([
+        'wallet_nonce twice': postFields([
           ['wallet_nonce', 'a'],
           ['wallet_nonce', 'b'],
         ]),
@@ -95,7 +95,7 @@ export const requestObjects: Family<Verifier> = {
         'PUT of a request': async (verifier) => verifier.http.call((await verifier.ask()).url, { method: 'PUT' }),
         'DELETE of a request': async (verifier) => verifier.http.call((await verifier.ask()).url, { method: 'DELETE' }),
       },
-    ).map(advised),
+    ).map(asAdvice),
     {
       name: 'a wallet_nonce that the request does not repeat',
       section: 'OpenID4VP 1.0 section 5.10.1',
@@ -117,9 +117,9 @@ export const requestObjects: Family<Verifier> = {
       why: 'one request has one answer',
       safe: { status: [400, 404, 409, 410] },
       async run(verifier) {
-        const asked = await verifier.ask();
-        await verifier.answer(asked, { [queryOf(asked).id]: [await verifier.card(asked)] });
-        return verifier.http.call(asked.url);
+        const request = await verifier.ask();
+        await verifier.answer(request, { [queryOf(request).id]: [await verifier.card(request)] });
+        return verifier.http.call(request.url);
       },
     },
   ],

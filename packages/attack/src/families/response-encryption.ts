@@ -3,27 +3,29 @@ import type { Family } from '../core/case.ts';
 import { newKey } from '../core/jwt.ts';
 import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
-import type { Asked } from '../targets/requests.ts';
+import type { FetchedRequest } from '../targets/requests.ts';
 import { encryptResponse, isEncrypted, queryOf, type Verifier } from '../targets/verifier.ts';
-import { answered, presentsCard } from './presenting.ts';
+import { answerWith, presentsCard } from './presenting.ts';
 
 const REFUSED = { status: [400, 404, 410, 413, 415] } as const;
-const right = async (verifier: Verifier, asked: Asked) => ({
-  [queryOf(asked).id]: [await verifier.card(asked)],
+const correctVpToken = async (verifier: Verifier, request: FetchedRequest) => ({
+  [queryOf(request).id]: [await verifier.card(request)],
 });
-const whole = async (verifier: Verifier, asked: Asked) => ({
-  vp_token: await right(verifier, asked),
-  state: asked.payload.state,
+const completeResponse = async (verifier: Verifier, request: FetchedRequest) => ({
+  vp_token: await correctVpToken(verifier, request),
+  state: request.payload.state,
 });
-const encrypted = (asked: Asked): Asked => {
-  if (!isEncrypted(asked)) throw new Skip('answers to this verifier are not encrypted');
-  return asked;
+const requireEncrypted = (request: FetchedRequest): FetchedRequest => {
+  if (!isEncrypted(request)) throw new Skip('answers to this verifier are not encrypted');
+  return request;
 };
 
-const jwe = (make: (asked: Asked, content: object) => Promise<string>) =>
-  answered(async (verifier, asked) => verifier.post(asked, { response: await make(encrypted(asked), await whole(verifier, asked)) }));
+const jwe = (make: (request: FetchedRequest, content: object) => Promise<string>) =>
+  answerWith(async (verifier, request) =>
+    verifier.post(request, { response: await make(requireEncrypted(request), await completeResponse(verifier, request)) }),
+  );
 const parts = (change: (parts: string[]) => readonly string[]) =>
-  jwe(async (asked, content) => change((await encryptResponse(asked, content)).split('.')).join('.'));
+  jwe(async (request, content) => change((await encryptResponse(request, content)).split('.')).join('.'));
 const flipped = (part = '') => {
   const bytes = Buffer.from(part, 'base64url');
   bytes[0] = (bytes[0] ?? 0) ^ 1;
@@ -34,7 +36,7 @@ export const responseEncryption: Family<Verifier> = {
   id: 'response-encryption',
   title: 'Encrypted answers of wallets',
   async control(verifier) {
-    encrypted(await verifier.ask());
+    requireEncrypted(await verifier.ask());
     await presentsCard(verifier);
   },
   cases: table<Verifier>(
@@ -44,30 +46,34 @@ export const responseEncryption: Family<Verifier> = {
       safe: REFUSED,
     },
     {
-      'in the clear': answered(async (verifier, asked) => verifier.plain(encrypted(asked), await whole(verifier, asked))),
-      'to the key of another request': answered(async (verifier, asked) => {
-        const response = await encryptResponse(await verifier.ask(), await whole(verifier, encrypted(asked)));
-        return verifier.post(asked, { response });
+      'in the clear': answerWith(async (verifier, request) =>
+        verifier.plain(requireEncrypted(request), await completeResponse(verifier, request)),
+      ),
+      'to the key of another request': answerWith(async (verifier, request) => {
+        const response = await encryptResponse(await verifier.ask(), await completeResponse(verifier, requireEncrypted(request)));
+        return verifier.post(request, { response });
       }),
-      'to another key under the right name': jwe((asked, content) =>
-        encryptResponse(asked, content, {
-          jwk: { ...newKey().jwk, kid: asked.payload.client_metadata.jwks.keys[0].kid },
+      'to another key under the right name': jwe((request, content) =>
+        encryptResponse(request, content, {
+          jwk: { ...newKey().jwk, kid: request.payload.client_metadata.jwks.keys[0].kid },
         }),
       ),
-      'to a key that is unknown': jwe((asked, content) => encryptResponse(asked, content, { header: { kid: 'unknown' } })),
-      'by an enc that was not asked for': jwe((asked, content) => encryptResponse(asked, content, { header: { enc: 'A128CBC-HS256' } })),
-      'with key wrapping': jwe((asked, content) => encryptResponse(asked, content, { header: { alg: 'ECDH-ES+A128KW' } })),
+      'to a key that is unknown': jwe((request, content) => encryptResponse(request, content, { header: { kid: 'unknown' } })),
+      'by an enc that was not asked for': jwe((request, content) =>
+        encryptResponse(request, content, { header: { enc: 'A128CBC-HS256' } }),
+      ),
+      'with key wrapping': jwe((request, content) => encryptResponse(request, content, { header: { alg: 'ECDH-ES+A128KW' } })),
       'with a changed ciphertext': parts(([a = '', b = '', c = '', d, e = '']) => [a, b, c, flipped(d), e]),
       'with a changed tag': parts(([a = '', b = '', c = '', d = '', e]) => [a, b, c, d, flipped(e)]),
-      'with an extension that nobody knows': parts(([a = '', ...rest]) => [
+      'with an extension that nobody knows': parts(([a = '', ...otherParts]) => [
         Buffer.from(JSON.stringify({ ...(jsonOfBase64(a) as object), crit: ['x'], x: 1 })).toString('base64url'),
-        ...rest,
+        ...otherParts,
       ]),
       'only signed, by nobody': jwe(
         async (_, content) => `eyJhbGciOiJub25lIn0.${Buffer.from(JSON.stringify(content)).toString('base64url')}.`,
       ),
-      'with text inside that is no JSON': jwe((asked) => encryptResponse(asked, 'nonsense')),
-      'with a list inside': jwe((asked, content) => encryptResponse(asked, [content])),
+      'with text inside that is no JSON': jwe((request) => encryptResponse(request, 'nonsense')),
+      'with a list inside': jwe((request, content) => encryptResponse(request, [content])),
       'text that is no JWE': jwe(async () => 'a.b.c.d.e'),
     },
   ),

@@ -1,21 +1,21 @@
 import { describe, type Family, held, open } from '../core/case.ts';
 import { Skip } from '../core/skip.ts';
 import { table } from '../core/table.ts';
-import type { Asked } from '../targets/requests.ts';
+import type { FetchedRequest } from '../targets/requests.ts';
 import { encryptResponse, isEncrypted, queryOf, type Verifier } from '../targets/verifier.ts';
-import { answered, presentsCard } from './presenting.ts';
+import { answerWith, presentsCard } from './presenting.ts';
 
 const REFUSED = { status: [400, 404, 410, 413, 415] } as const;
-const right = async (verifier: Verifier, asked: Asked) => ({
-  [queryOf(asked).id]: [await verifier.card(asked)],
+const correctVpToken = async (verifier: Verifier, request: FetchedRequest) => ({
+  [queryOf(request).id]: [await verifier.card(request)],
 });
-const whole = async (verifier: Verifier, asked: Asked) => ({
-  vp_token: await right(verifier, asked),
-  state: asked.payload.state,
+const completeResponse = async (verifier: Verifier, request: FetchedRequest) => ({
+  vp_token: await correctVpToken(verifier, request),
+  state: request.payload.state,
 });
-const encrypted = (asked: Asked): Asked => {
-  if (!isEncrypted(asked)) throw new Skip('answers to this verifier are not encrypted');
-  return asked;
+const requireEncrypted = (request: FetchedRequest): FetchedRequest => {
+  if (!isEncrypted(request)) throw new Skip('answers to this verifier are not encrypted');
+  return request;
 };
 
 export const responses: Family<Verifier> = {
@@ -30,28 +30,28 @@ export const responses: Family<Verifier> = {
         safe: REFUSED,
       },
       {
-        'an answer to another request': answered(async (verifier, asked) =>
-          verifier.answer(asked, await right(verifier, await verifier.ask())),
+        'an answer to another request': answerWith(async (verifier, request) =>
+          verifier.answer(request, await correctVpToken(verifier, await verifier.ask())),
         ),
-        'the whole answer to another request, letter by letter': answered(async (verifier, asked) => {
-          const other = await verifier.ask();
-          if (!isEncrypted(other)) return verifier.plain(asked, await whole(verifier, other));
-          return verifier.post(asked, {
-            response: await encryptResponse(other, await whole(verifier, other)),
+        'the whole answer to another request, letter by letter': answerWith(async (verifier, request) => {
+          const otherRequest = await verifier.ask();
+          if (!isEncrypted(otherRequest)) return verifier.plain(request, await completeResponse(verifier, otherRequest));
+          return verifier.post(request, {
+            response: await encryptResponse(otherRequest, await completeResponse(verifier, otherRequest)),
           });
         }),
-        'another state': answered(async (verifier, asked) => {
-          if (asked.payload.state === undefined) throw new Skip('the request has no state');
-          return verifier.answer(asked, await right(verifier, asked), { state: 'another' });
+        'another state': answerWith(async (verifier, request) => {
+          if (request.payload.state === undefined) throw new Skip('the request has no state');
+          return verifier.answer(request, await correctVpToken(verifier, request), { state: 'another' });
         }),
-        'no state': answered(async (verifier, asked) => {
-          if (asked.payload.state === undefined) throw new Skip('the request has no state');
-          return verifier.answer(asked, await right(verifier, asked), { state: undefined });
+        'no state': answerWith(async (verifier, request) => {
+          if (request.payload.state === undefined) throw new Skip('the request has no state');
+          return verifier.answer(request, await correctVpToken(verifier, request), { state: undefined });
         }),
-        'the state of another request': answered(async (verifier, asked) => {
+        'the state of another request': answerWith(async (verifier, request) => {
           const { state } = (await verifier.ask()).payload;
           if (state === undefined) throw new Skip('the request has no state');
-          return verifier.answer(asked, await right(verifier, asked), { state });
+          return verifier.answer(request, await correctVpToken(verifier, request), { state });
         }),
       },
     ),
@@ -61,54 +61,56 @@ export const responses: Family<Verifier> = {
       why: 'who saw an answer must not give it again',
       safe: REFUSED,
       async run(verifier) {
-        const asked = await verifier.ask();
-        const content = await right(verifier, asked);
-        const first = await verifier.answer(asked, content);
-        const again = await verifier.answer(asked, content);
-        if (first.status >= 300) return { outcome: 'unclear', seen: `the first: ${describe(first)}` };
-        return again.status >= 400 && again.status < 500 ? held(describe(again)) : open(`the second: ${describe(again)}`);
+        const request = await verifier.ask();
+        const content = await correctVpToken(verifier, request);
+        const firstAnswer = await verifier.answer(request, content);
+        const secondAnswer = await verifier.answer(request, content);
+        if (firstAnswer.status >= 300) return { outcome: 'unclear', seen: `the first: ${describe(firstAnswer)}` };
+        return secondAnswer.status >= 400 && secondAnswer.status < 500
+          ? held(describe(secondAnswer))
+          : open(`the second: ${describe(secondAnswer)}`);
       },
     },
     ...table<Verifier>(
       { section: 'OpenID4VP 1.0 section 8.2', why: 'an answer is a form of one kind', safe: REFUSED },
       {
-        'an empty form': answered((verifier, asked) => verifier.post(asked, {})),
-        'JSON instead of a form': answered(async (verifier, asked) =>
-          verifier.http.json(asked.payload.response_uri, await whole(verifier, asked)),
+        'an empty form': answerWith((verifier, request) => verifier.post(request, {})),
+        'JSON instead of a form': answerWith(async (verifier, request) =>
+          verifier.http.json(request.payload.response_uri, await completeResponse(verifier, request)),
         ),
-        'a presentation and an error': answered(async (verifier, asked) =>
-          verifier.answer(asked, await right(verifier, asked), { error: 'access_denied' }),
+        'a presentation and an error': answerWith(async (verifier, request) =>
+          verifier.answer(request, await correctVpToken(verifier, request), { error: 'access_denied' }),
         ),
-        'encrypted and in the clear at once': answered(async (verifier, asked) => {
-          const content = await whole(verifier, encrypted(asked));
-          return verifier.post(asked, {
-            response: await encryptResponse(asked, content),
+        'encrypted and in the clear at once': answerWith(async (verifier, request) => {
+          const content = await completeResponse(verifier, requireEncrypted(request));
+          return verifier.post(request, {
+            response: await encryptResponse(request, content),
             vp_token: JSON.stringify(content.vp_token),
             state: content.state,
           });
         }),
-        'the answer twice': answered(async (verifier, asked) => {
-          const response = await encryptResponse(encrypted(asked), await whole(verifier, asked));
-          return verifier.post(asked, [
+        'the answer twice': answerWith(async (verifier, request) => {
+          const response = await encryptResponse(requireEncrypted(request), await completeResponse(verifier, request));
+          return verifier.post(request, [
             ['response', response],
             ['response', response],
           ]);
         }),
-        'an answer as a query': answered(async (verifier, asked) => {
+        'an answer as a query': answerWith(async (verifier, request) => {
           const query = new URLSearchParams({
-            response: await encryptResponse(encrypted(asked), await whole(verifier, asked)),
+            response: await encryptResponse(requireEncrypted(request), await completeResponse(verifier, request)),
           });
-          return verifier.http.call(`${asked.payload.response_uri}?${query}`, {
+          return verifier.http.call(`${request.payload.response_uri}?${query}`, {
             method: 'POST',
             headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
             body: '',
           });
         }),
-        'GET to the place for answers': answered((verifier, asked) => verifier.http.call(asked.payload.response_uri)),
+        'GET to the place for answers': answerWith((verifier, request) => verifier.http.call(request.payload.response_uri)),
         'five megabytes': async (verifier) => {
-          const asked = await verifier.ask();
-          const answer = await verifier.post(asked, { response: 'x'.repeat(5 * 1024 * 1024) });
-          return answer.status === 0 ? held('closed') : verifier.mustFail(asked, answer);
+          const request = await verifier.ask();
+          const answer = await verifier.post(request, { response: 'x'.repeat(5 * 1024 * 1024) });
+          return answer.status === 0 ? held('closed') : verifier.mustFail(request, answer);
         },
       },
     ),
@@ -118,10 +120,10 @@ export const responses: Family<Verifier> = {
       why: 'a stranger must not end the request of a wallet',
       safe: REFUSED,
       async run(verifier) {
-        const asked = await verifier.ask();
-        if (asked.payload.state === undefined) throw new Skip('the request has no state');
-        await verifier.post(asked, { error: 'access_denied', state: 'guessed' });
-        const answer = await verifier.answer(asked, await right(verifier, asked));
+        const request = await verifier.ask();
+        if (request.payload.state === undefined) throw new Skip('the request has no state');
+        await verifier.post(request, { error: 'access_denied', state: 'guessed' });
+        const answer = await verifier.answer(request, await correctVpToken(verifier, request));
         return answer.status < 300 ? held('the right answer still counts') : open(`the right answer: ${describe(answer)}`);
       },
     },

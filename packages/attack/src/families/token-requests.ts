@@ -3,11 +3,11 @@ import { newKey } from '../core/jwt.ts';
 import { table } from '../core/table.ts';
 import type { Issuer } from '../targets/issuer.ts';
 import { PRE_AUTHORIZED } from '../targets/offers.ts';
-import { tokenOne } from './common.ts';
+import { obtainToken } from './common.ts';
 
 const form = 'application/x-www-form-urlencoded';
 const grant = (fields: Record<string, string>) => (issuer: Issuer) => issuer.tokenRequest({ ...issuer.clientFields(), ...fields });
-/** A body as it is, with a proof that is right. */
+/** The unchanged body, with a correct proof. */
 const raw =
   (body: (code: string) => string, type = form) =>
   async (issuer: Issuer) => {
@@ -26,7 +26,7 @@ const redemption = (code: string) => `grant_type=${encodeURIComponent(PRE_AUTHOR
 export const tokenRequests: Family<Issuer> = {
   id: 'token-requests',
   title: 'Forms and grants of the token endpoint',
-  control: tokenOne,
+  control: obtainToken,
   cases: [
     ...table<Issuer>(
       {

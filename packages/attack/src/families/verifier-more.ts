@@ -1,25 +1,25 @@
-import { describe, type Family, held, open, type Seen } from '../core/case.ts';
+import { type CaseResult, describe, type Family, held, open } from '../core/case.ts';
 import { headerOf, makeJwt, newKey, payloadOf } from '../core/jwt.ts';
 import { Skip } from '../core/skip.ts';
-import { advised, table } from '../core/table.ts';
-import type { CardBend } from '../targets/sd-jwt.ts';
+import { asAdvice, table } from '../core/table.ts';
+import type { CardAlteration } from '../targets/sd-jwt.ts';
 import { queryOf, type Verifier } from '../targets/verifier.ts';
-import { CALLERS, once, times } from './common.ts';
+import { CONCURRENT_CALLERS, evaluateSingleUse, runConcurrently } from './common.ts';
 import { presentsCard } from './presenting.ts';
 
-const hidden = (text: string): boolean => !/\bat .+:\d+:\d+|Traceback|node_modules|SQLITE/i.test(text);
+const isInternalsFree = (text: string): boolean => !/\bat .+:\d+:\d+|Traceback|node_modules|SQLITE/i.test(text);
 
-/** Presents a card that names an address of ours. */
-const naming = (bend: (address: string) => CardBend) => (verifier: Verifier) =>
+/** Presents a credential that contains an address of the listener. */
+const presentWithAddress = (alteration: (address: string) => CardAlteration) => (verifier: Verifier) =>
   verifier.canary.watch(async (address) => {
-    const asked = await verifier.ask();
-    return verifier.answer(asked, { [queryOf(asked).id]: [await verifier.card(asked, bend(address))] });
+    const request = await verifier.ask();
+    return verifier.answer(request, { [queryOf(request).id]: [await verifier.card(request, alteration(address))] });
   });
-/** The credential as somebody else would have signed it. */
-const signedBy = (header: object, payload: object): CardBend => ({
+/** The credential as signed by another issuer. */
+const alteredCard = (header: object, payload: object): CardAlteration => ({
   jwt: (jwt) => {
-    const { x5c: _, ...rest } = headerOf(jwt);
-    return makeJwt(newKey(), { ...rest, ...header }, { ...payloadOf(jwt), ...payload });
+    const { x5c: _, ...otherHeaders } = headerOf(jwt);
+    return makeJwt(newKey(), { ...otherHeaders, ...header }, { ...payloadOf(jwt), ...payload });
   },
 });
 
@@ -37,15 +37,17 @@ export const verifierSsrf: Family<Verifier> = {
       safe: { status: [400] },
     },
     {
-      'the status of a credential that nobody signed': naming((uri) => signedBy({}, { status: { status_list: { idx: 0, uri } } })),
-      'the type of a credential that nobody signed': naming((vct) => signedBy({}, { vct })),
-      'the issuer of a credential that nobody signed': naming((iss) => signedBy({ kid: 'x' }, { iss })),
-      'keys that are elsewhere (jku)': naming((jku) => signedBy({ jku, kid: 'x' }, {})),
-      'certificates that are elsewhere (x5u)': naming((x5u) => signedBy({ x5u }, {})),
-      'a key binding whose keys are elsewhere': naming((jku) => ({
+      'the status of a credential that nobody signed': presentWithAddress((uri) =>
+        alteredCard({}, { status: { status_list: { idx: 0, uri } } }),
+      ),
+      'the type of a credential that nobody signed': presentWithAddress((vct) => alteredCard({}, { vct })),
+      'the issuer of a credential that nobody signed': presentWithAddress((iss) => alteredCard({ kid: 'x' }, { iss })),
+      'keys that are elsewhere (jku)': presentWithAddress((jku) => alteredCard({ jku, kid: 'x' }, {})),
+      'certificates that are elsewhere (x5u)': presentWithAddress((x5u) => alteredCard({ x5u }, {})),
+      'a key binding whose keys are elsewhere': presentWithAddress((jku) => ({
         keyBinding: { header: { jku, x5u: jku, kid: jku } },
       })),
-      'a holder that is a document elsewhere': naming((kid) => signedBy({}, { cnf: { kid, jku: kid } })),
+      'a holder that is a document elsewhere': presentWithAddress((kid) => alteredCard({}, { cnf: { kid, jku: kid } })),
       'keys of a wallet that are elsewhere': (verifier) =>
         verifier.canary.watch(async (address) =>
           verifier.http.form((await verifier.ask()).url, {
@@ -54,11 +56,11 @@ export const verifierSsrf: Family<Verifier> = {
         ),
       'an answer that is elsewhere': (verifier) =>
         verifier.canary.watch(async (address) => {
-          const asked = await verifier.ask();
-          return verifier.post(asked, {
+          const request = await verifier.ask();
+          return verifier.post(request, {
             response_uri: address,
             request_uri: address,
-            state: String(asked.payload.state),
+            state: String(request.payload.state),
           });
         }),
     },
@@ -75,31 +77,31 @@ export const verifierRaces: Family<Verifier> = {
   cases: table<Verifier>(
     {
       section: 'OpenID4VP 1.0 section 14.1',
-      why: `one request has one answer, even of ${CALLERS} at once`,
+      why: `one request has one answer, even of ${CONCURRENT_CALLERS} at once`,
       safe: { status: [400] },
     },
     {
       'one answer, many times': async (verifier) => {
-        const asked = await verifier.ask();
-        const token = { [queryOf(asked).id]: [await verifier.card(asked)] };
-        return once(await times(CALLERS, () => verifier.answer(asked, token)));
+        const request = await verifier.ask();
+        const token = { [queryOf(request).id]: [await verifier.card(request)] };
+        return evaluateSingleUse(await runConcurrently(CONCURRENT_CALLERS, () => verifier.answer(request, token)));
       },
       'many answers with key bindings of their own': async (verifier) => {
-        const asked = await verifier.ask();
-        await verifier.held(asked);
-        const tokens = await times(CALLERS, async (index) => ({
-          [queryOf(asked).id]: [await verifier.card(asked, { keyBinding: { payload: { jti: String(index) } } })],
+        const request = await verifier.ask();
+        await verifier.held(request);
+        const tokens = await runConcurrently(CONCURRENT_CALLERS, async (index) => ({
+          [queryOf(request).id]: [await verifier.card(request, { keyBinding: { payload: { jti: String(index) } } })],
         }));
-        return once(await Promise.all(tokens.map((token) => verifier.answer(asked, token))));
+        return evaluateSingleUse(await Promise.all(tokens.map((token) => verifier.answer(request, token))));
       },
     },
   ),
 };
 
-const silent = async (answer: Promise<{ text: string; status: number }>): Promise<Seen> => {
+const checkNoInternals = async (answer: Promise<{ text: string; status: number }>): Promise<CaseResult> => {
   const { text, status } = await answer;
   if (status >= 500) return open(`breaks: ${status}`);
-  return hidden(text) ? held(String(status)) : open('the inside is shown');
+  return isInternalsFree(text) ? held(String(status)) : open('the inside is shown');
 };
 
 export const verifierHttp: Family<Verifier> = {
@@ -130,7 +132,7 @@ export const verifierHttp: Family<Verifier> = {
         'bytes that are no UTF-8': async (verifier) => {
           const body = 'response=%ff%fe&state=%c3%28';
           const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-          return silent(
+          return checkNoInternals(
             verifier.http.call((await verifier.ask()).payload.response_uri, {
               method: 'POST',
               headers,
@@ -140,7 +142,7 @@ export const verifierHttp: Family<Verifier> = {
         },
         'percent signs that mean nothing': async (verifier) => {
           const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-          return silent(
+          return checkNoInternals(
             verifier.http.call((await verifier.ask()).payload.response_uri, {
               method: 'POST',
               headers,
@@ -150,9 +152,9 @@ export const verifierHttp: Family<Verifier> = {
         },
         'ten thousand members': async (verifier) => {
           const fields = Array.from({ length: 10_000 }, (_, index) => [`p${index}`, '1'] as const);
-          return silent(verifier.post(await verifier.ask(), fields));
+          return checkNoInternals(verifier.post(await verifier.ask(), fields));
         },
-        'a NUL in the state': async (verifier) => silent(verifier.post(await verifier.ask(), { state: 'a\0b', response: 'x' })),
+        'a NUL in the state': async (verifier) => checkNoInternals(verifier.post(await verifier.ask(), { state: 'a\0b', response: 'x' })),
       },
     ),
     {
@@ -161,22 +163,22 @@ export const verifierHttp: Family<Verifier> = {
       why: 'a request is found by its own address alone',
       safe: { status: [400, 404, 410] },
       async run(verifier) {
-        const asked = await verifier.ask();
-        const { response_uri: address } = asked.payload;
+        const request = await verifier.ask();
+        const { response_uri: address } = request.payload;
         return verifier.http.form(`${String(address).slice(0, String(address).lastIndexOf('/') + 1)}guessed`, {
           state: 'x',
           response: 'x',
         });
       },
     },
-    advised({
+    asAdvice({
       name: 'an answer after which others may read it in a cache',
       section: 'OpenID4VP 1.0 section 8.2',
       why: 'the answer may lead to the session of the user',
       safe: { status: [200] },
       async run(verifier) {
-        const asked = await verifier.ask();
-        const answer = await verifier.answer(asked, { [queryOf(asked).id]: [await verifier.card(asked)] });
+        const request = await verifier.ask();
+        const answer = await verifier.answer(request, { [queryOf(request).id]: [await verifier.card(request)] });
         const said = answer.headers['cache-control'] ?? 'no Cache-Control';
         return /no-store/.test(said) || answer.status >= 300 ? held(said) : open(`${said}: ${describe(answer)}`);
       },

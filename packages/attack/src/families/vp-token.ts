@@ -1,17 +1,17 @@
 import type { Family } from '../core/case.ts';
-import { advised, table } from '../core/table.ts';
+import { asAdvice, table } from '../core/table.ts';
 import { encryptResponse, isEncrypted, queryOf, type Verifier } from '../targets/verifier.ts';
-import { answered, presentsCard, vpToken } from './presenting.ts';
+import { answerWith, presentsCard, vpToken } from './presenting.ts';
 
 const REFUSED = { status: [400, 404, 410, 413, 415] } as const;
 
-/** A vp_token as text, which a serializer would not write. */
+/** A vp_token as text that no serializer would write. */
 const rawToken = (make: (id: string, text: string) => string) =>
-  answered(async (verifier, asked) => {
-    const text = make(JSON.stringify(queryOf(asked).id), JSON.stringify(await verifier.card(asked)));
-    if (!isEncrypted(asked)) return verifier.post(asked, { vp_token: text, state: asked.payload.state });
-    const whole = `{"state":${JSON.stringify(asked.payload.state)},"vp_token":${text}}`;
-    return verifier.post(asked, { response: await encryptResponse(asked, whole) });
+  answerWith(async (verifier, request) => {
+    const text = make(JSON.stringify(queryOf(request).id), JSON.stringify(await verifier.card(request)));
+    if (!isEncrypted(request)) return verifier.post(request, { vp_token: text, state: request.payload.state });
+    const responseText = `{"state":${JSON.stringify(request.payload.state)},"vp_token":${text}}`;
+    return verifier.post(request, { response: await encryptResponse(request, responseText) });
   });
 
 export const vpTokens: Family<Verifier> = {
@@ -50,7 +50,7 @@ export const vpTokens: Family<Verifier> = {
         safe: REFUSED,
       },
       { 'a query that was not asked': vpToken((id, text) => ({ [id]: [text], other: [text] })) },
-    ).map(advised),
+    ).map(asAdvice),
     ...table<Verifier>(
       { section: 'RFC 8259 section 4', why: 'what two readers read in two ways is refused', safe: REFUSED },
       {

@@ -1,7 +1,7 @@
 import type { Canary } from '../core/canary.ts';
 import { expectSuccess } from '../core/case.ts';
 import type { Answer, Fields, HttpClient, Json } from '../core/http.ts';
-import { type Bend, dpopProof, type Key, newKey, sha256 } from '../core/jwt.ts';
+import { type Alteration, dpopProof, type Key, newKey, sha256 } from '../core/jwt.ts';
 import type { Options } from '../core/options.ts';
 import { Skip } from '../core/skip.ts';
 import { Browser } from './browser.ts';
@@ -10,7 +10,7 @@ import { type Offer, type OfferKind, type OfferSource, PRE_AUTHORIZED } from './
 export type Grant = {
   readonly accessToken: string;
   readonly type: string;
-  /** Of the DPoP proofs. */
+  /** Key of the DPoP proofs. */
   readonly key: Key;
   readonly refreshToken: string | undefined;
   readonly offer: Offer;
@@ -19,16 +19,16 @@ export type Grant = {
 };
 
 export type Sending = {
-  /** Bends the DPoP proof; false sends none. */
-  readonly dpop?: Bend | false;
+  /** Modifies the DPoP proof; false sends none. */
+  readonly dpop?: Alteration | false;
   readonly key?: Key;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly scheme?: string;
-  /** The whole proof, or proofs, instead of ours. */
+  /** Replaces the complete proof, or proofs. */
   readonly proof?: (good: string) => string | readonly string[];
 };
 
-/** Calls to an issuer and its authorization server, with the proofs that they demand. */
+/** Calls to an issuer and its authorization server, with the required proofs. */
 export class IssuerCalls {
   readonly http: HttpClient;
   readonly canary: Canary;
@@ -55,7 +55,7 @@ export class IssuerCalls {
     return Array.isArray(this.server.dpop_signing_alg_values_supported);
   }
 
-  /** An endpoint of the issuer or of its server. @throws Skip when the metadata has none. */
+  /** An endpoint of the issuer or of its server. @throws Skip for a missing endpoint. */
   endpoint(name: string): string {
     const address = this.metadata[name] ?? this.server[name];
     if (typeof address !== 'string') throw new Skip(`the metadata has no ${name}`);
@@ -66,16 +66,16 @@ export class IssuerCalls {
     return this.metadata.credential_configurations_supported?.[id ?? ''] ?? {};
   }
 
-  /** The first source of this kind; for SD-JWT VC, when there is one and nothing else is said. */
+  /** The first source of this kind; by default one for SD-JWT VC. */
   source(kind: OfferKind, format?: string): OfferSource {
-    const all = this.sources.filter((one) => one.kind === kind);
-    const fits = (wanted: string) => all.find(({ ids }) => this.configuration(ids[0]).format === wanted);
-    const found = format === undefined ? (fits('dc+sd-jwt') ?? all[0]) : fits(format);
-    if (found === undefined) throw new Skip(`no offer of this kind was given (${format ?? ''} ${kind})`.replace('( ', '('));
-    return found;
+    const candidates = this.sources.filter((source) => source.kind === kind);
+    const fits = (requestedFormat: string) => candidates.find(({ ids }) => this.configuration(ids[0]).format === requestedFormat);
+    const source = format === undefined ? (fits('dc+sd-jwt') ?? candidates[0]) : fits(format);
+    if (source === undefined) throw new Skip(`no offer of this kind was given (${format ?? ''} ${kind})`.replace('( ', '('));
+    return source;
   }
 
-  /** A request with a DPoP proof; once more when the server asks for its nonce (RFC 9449 section 8). */
+  /** A request with a DPoP proof; it is repeated when the server requires a nonce (RFC 9449 section 8). */
   async bound(
     url: string,
     send: (proof: Record<string, string | readonly string[]>) => Promise<Answer>,
@@ -85,12 +85,12 @@ export class IssuerCalls {
       const answer = await send(this.#proof(url, sending));
       const nonce = answer.headers['dpop-nonce'];
       if (nonce !== undefined) this.#nonces.set(new URL(url).pathname, nonce);
-      const asks = answer.json.error === 'use_dpop_nonce' || answer.headers['www-authenticate']?.includes('use_dpop_nonce');
-      if (!asks || nonce === undefined || tries > 0) return answer;
+      const needsNonce = answer.json.error === 'use_dpop_nonce' || answer.headers['www-authenticate']?.includes('use_dpop_nonce');
+      if (!needsNonce || nonce === undefined || tries > 0) return answer;
     }
   }
 
-  /** Whether the server at this address hands out nonces for DPoP proofs. */
+  /** True if the server at this address issues nonces for DPoP proofs. */
   givesNonces(url: string): boolean {
     return this.#nonces.has(new URL(url).pathname);
   }
@@ -109,11 +109,11 @@ export class IssuerCalls {
 
   tokenRequest(fields: Fields, sending: Sending = {}): Promise<Answer> {
     const url = this.endpoint('token_endpoint');
-    const all = { ...sending, key: sending.key ?? newKey() };
-    return this.bound(url, (proof) => this.http.form(url, fields, { ...proof, ...sending.headers }), all);
+    const candidates = { ...sending, key: sending.key ?? newKey() };
+    return this.bound(url, (proof) => this.http.form(url, fields, { ...proof, ...sending.headers }), candidates);
   }
 
-  /** The right form for an offer with a pre-authorized code. */
+  /** The correct form for an offer with a pre-authorized code. */
   redemption(offer: Offer, txCode?: string): Record<string, string> {
     return {
       grant_type: PRE_AUTHORIZED,
@@ -134,7 +134,7 @@ export class IssuerCalls {
     return String(answer.json.c_nonce);
   }
 
-  /** A call to a resource with the token of a grant; text is sent as it is. */
+  /** A call to a resource with the token of a grant; text is sent unchanged. */
   resource(url: string, grant: Grant, body: unknown, sending: Sending & { method?: string; type?: string } = {}): Promise<Answer> {
     const { accessToken: token, key, type } = grant;
     const content = typeof body === 'string' ? body : body === undefined ? undefined : JSON.stringify(body);

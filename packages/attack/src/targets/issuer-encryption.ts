@@ -5,7 +5,7 @@ import { Skip } from '../core/skip.ts';
 
 export type ResponseKey = { readonly parameters: Json; readonly privateKey: KeyObject };
 
-/** A key that the issuer encrypts its answer to (OpenID4VCI 1.0 section 8.2). */
+/** The key for an encrypted response (OpenID4VCI 1.0 section 8.2). */
 export function newResponseKey(metadata: Json): ResponseKey {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const enc = metadata.credential_response_encryption?.enc_values_supported?.[0] ?? 'A256GCM';
@@ -13,8 +13,8 @@ export function newResponseKey(metadata: Json): ResponseKey {
   return { parameters: { jwk, enc }, privateKey };
 }
 
-/** A request that only the issuer can read (section 10). @throws Skip when it publishes no key. */
-export async function encryptBody(metadata: Json, body: unknown, bend: object = {}): Promise<string> {
+/** An encrypted request (section 10). @throws Skip when the issuer publishes no key. */
+export async function encryptBody(metadata: Json, body: unknown, alteration: object = {}): Promise<string> {
   const { jwks, enc_values_supported: encs } = metadata.credential_request_encryption ?? {};
   const jwk = jwks?.keys?.[0];
   if (jwk === undefined) throw new Skip('the metadata has no key for encrypted requests');
@@ -24,7 +24,7 @@ export async function encryptBody(metadata: Json, body: unknown, bend: object = 
       alg: jwk.alg ?? 'ECDH-ES',
       enc: encs?.[0] ?? 'A256GCM',
       kid: jwk.kid,
-      ...bend,
+      ...alteration,
     } as never)
     .encrypt(await importJWK(jwk, jwk.alg ?? 'ECDH-ES'));
 }

@@ -15,15 +15,15 @@ export type Authorized = {
   readonly code: string;
   readonly offer: Offer;
   readonly fields: Record<string, string | undefined>;
-  /** Where the browser went. */
+  /** URL that the browser opened. */
   readonly url: string;
-  /** Where it was sent in the end. */
+  /** Final redirect. */
   readonly sent: URL;
 };
 
-/** An issuer and its authorization server, as a wallet sees them that does each step by hand. */
+/** An issuer and its authorization server, with a client that performs each step separately. */
 export class Issuer extends IssuerCalls {
-  /** By a pre-authorized code, or by an authorization code where no other offers were given. */
+  /** Uses a pre-authorized code, or an authorization code if no other offers were given. */
   async token(source: OfferSource = this.#anySource()): Promise<Grant> {
     const key = newKey();
     if (source.kind === 'code') {
@@ -45,7 +45,7 @@ export class Issuer extends IssuerCalls {
     return { accessToken, type: String(type ?? 'Bearer'), key, refreshToken, offer, response: answer.json };
   }
 
-  /** What the request is for, by identifier when the token response has them (OpenID4VCI 1.0 section 8.2). */
+  /** The credential in the request, by identifier if the token response has identifiers (OpenID4VCI 1.0 section 8.2). */
   subject({ response, offer }: Grant): Record<string, string> {
     const details = (response.authorization_details ?? []) as Json[];
     const identifier = details[0]?.credential_identifiers?.[0];
@@ -61,28 +61,27 @@ export class Issuer extends IssuerCalls {
     return this.message('credential_endpoint', grant, body, sending);
   }
 
-  /** A body in JSON, or a text in its place, encrypted where the issuer demands it; so is the answer, which is read. */
+  /** Sends a JSON body, or a text, encrypted if the issuer requires it; so is the response, which is decrypted. */
   async message(endpoint: string, grant: Grant, body: Json, sending: Sending = {}): Promise<Answer> {
     const url = this.endpoint(endpoint);
     const { credential_request_encryption: request, credential_response_encryption: response } = this.metadata;
     const isOwn = typeof body !== 'object' || 'credential_response_encryption' in body;
-    const back = response?.encryption_required === true && !isOwn ? newResponseKey(this.metadata) : undefined;
-    const whole = back === undefined ? body : { credential_response_encryption: back.parameters, ...body };
-    if (request?.encryption_required !== true && back === undefined) {
-      return this.resource(url, grant, whole, sending);
+    const responseKey = response?.encryption_required === true && !isOwn ? newResponseKey(this.metadata) : undefined;
+    const completeBody = responseKey === undefined ? body : { credential_response_encryption: responseKey.parameters, ...body };
+    if (request?.encryption_required !== true && responseKey === undefined) {
+      return this.resource(url, grant, completeBody, sending);
     }
-    const jwe = await encryptBody(this.metadata, whole);
+    const jwe = await encryptBody(this.metadata, completeBody);
     const answer = await this.resource(url, grant, jwe, { ...sending, type: 'application/jwt' });
-    return back === undefined ? answer : decryptAnswer(answer, back);
+    return responseKey === undefined ? answer : decryptAnswer(answer, responseKey);
   }
 
-  /** What a body has to have where answers are encrypted always. */
+  /** Body properties for issuers that always encrypt responses. */
   answerKey(): Json {
     const demanded = this.metadata.credential_response_encryption?.encryption_required === true;
     return demanded ? { credential_response_encryption: newResponseKey(this.metadata).parameters } : {};
   }
 
-  /** The whole way to a credential. */
   async issue(grant: Grant, key: Key = newKey()): Promise<{ text: string; key: Key; response: Json }> {
     const answer = await this.credential(grant, await this.goodBody(grant, key));
     expectSuccess(answer, 'credential');
@@ -91,9 +90,12 @@ export class Issuer extends IssuerCalls {
     return { text, key, response: answer.json };
   }
 
-  /** The right parameters of an authorization request (OpenID4VCI 1.0 section 5.1). */
-  async authorization(more: Readonly<Record<string, string | undefined>> = {}, given?: Offer): Promise<Record<string, string | undefined>> {
-    const offer = given ?? (await this.source('code').next());
+  /** The correct parameters of an authorization request (OpenID4VCI 1.0 section 5.1). */
+  async authorization(
+    more: Readonly<Record<string, string | undefined>> = {},
+    requestedOffer?: Offer,
+  ): Promise<Record<string, string | undefined>> {
+    const offer = requestedOffer ?? (await this.source('code').next());
     const { scope } = this.configuration(offer.ids[0]);
     const detail = {
       type: 'openid_credential',
@@ -118,20 +120,20 @@ export class Issuer extends IssuerCalls {
     return this.bound(url, (proof) => this.http.form(url, fields, { ...proof, ...sending.headers }), sending);
   }
 
-  /** Where the browser goes for these parameters. */
+  /** URL that the browser opens for these parameters. */
   async authorizationUrl(fields: Record<string, string | undefined>): Promise<string> {
-    const sent =
+    const queryFields =
       this.server.pushed_authorization_request_endpoint === undefined
         ? fields
         : {
             client_id: fields['client_id'],
             request_uri: String(expectSuccess(await this.push(fields), 'pushed request').json.request_uri),
           };
-    const pairs = Object.entries(sent).filter((pair): pair is [string, string] => pair[1] !== undefined);
+    const pairs = Object.entries(queryFields).filter((pair): pair is [string, string] => pair[1] !== undefined);
     return `${this.endpoint('authorization_endpoint')}?${new URLSearchParams(pairs)}`;
   }
 
-  /** The whole way to a code, with the user's approval. */
+  /** The complete flow to a code, with the user's approval. */
   async code(more: Readonly<Record<string, string | undefined>> = {}): Promise<Authorized> {
     const offer = await this.source('code').next();
     const fields = await this.authorization(more, offer);

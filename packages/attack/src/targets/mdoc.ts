@@ -2,13 +2,13 @@ import { createHash, sign } from 'node:crypto';
 import { type Cbor, decodeCbor, encodeCbor, Tagged } from '../../../wallet/src/core/formats/cbor.ts';
 import type { Json } from '../core/http.ts';
 import { type Key, thumbprint } from '../core/jwt.ts';
-import type { Held } from './held.ts';
-import type { Asked } from './requests.ts';
+import type { HeldCredential } from './held-credential.ts';
+import type { FetchedRequest } from './requests.ts';
 
 type CborMap = Map<Cbor, Cbor>;
 export type Items = Map<string, readonly Tagged[]>;
 
-export type DocumentBend = {
+export type DocumentAlteration = {
   /** Replaces values of the transcript. */
   readonly transcript?: {
     readonly clientId?: string;
@@ -33,58 +33,68 @@ export const itemOf = ({ value }: Tagged): CborMap => decodeCbor(value as Uint8A
 export const embedded = (value: Cbor): Tagged => new Tagged(24, encodeCbor(value));
 
 /** A DeviceResponse for a request, base64url (OpenID4VP 1.0 appendix B.2, ISO/IEC 18013-5 section 8.3.2.1.2.2). */
-export function presentDocument(asked: Pick<Asked, 'payload'>, query: Json, held: Held, bend: DocumentBend = {}): string {
+export function presentDocument(
+  request: Pick<FetchedRequest, 'payload'>,
+  query: Json,
+  held: HeldCredential,
+  alteration: DocumentAlteration = {},
+): string {
   const issuerSigned = decodeCbor(Buffer.from(held.text, 'base64url')) as CborMap;
-  const shown = bend.items?.(askedItems(issuerSigned, query)) ?? askedItems(issuerSigned, query);
+  const disclosedItems = alteration.items?.(askedItems(issuerSigned, query)) ?? askedItems(issuerSigned, query);
   const issuerAuth = issuerSigned.get('issuerAuth') as readonly Cbor[];
-  const nameSpaces = embedded(bend.deviceNameSpaces ?? new Map());
-  const signature = deviceSignature(asked, held, nameSpaces, bend);
+  const nameSpaces = embedded(alteration.deviceNameSpaces ?? new Map());
+  const signature = deviceSignature(request, held, nameSpaces, alteration);
   const document: CborMap = new Map<Cbor, Cbor>([
     ['docType', held.type],
     [
       'issuerSigned',
       new Map<Cbor, Cbor>([
-        ['nameSpaces', shown as ReadonlyMap<Cbor, Cbor>],
-        ['issuerAuth', bend.issuerAuth?.(issuerAuth) ?? issuerAuth],
+        ['nameSpaces', disclosedItems as ReadonlyMap<Cbor, Cbor>],
+        ['issuerAuth', alteration.issuerAuth?.(issuerAuth) ?? issuerAuth],
       ]),
     ],
     [
       'deviceSigned',
       new Map<Cbor, Cbor>([
         ['nameSpaces', nameSpaces],
-        ['deviceAuth', bend.deviceAuth?.(signature) ?? new Map<Cbor, Cbor>([['deviceSignature', signature]])],
+        ['deviceAuth', alteration.deviceAuth?.(signature) ?? new Map<Cbor, Cbor>([['deviceSignature', signature]])],
       ]),
     ],
   ]);
   const response: CborMap = new Map<Cbor, Cbor>([
     ['version', '1.0'],
-    ['documents', [bend.document?.(document) ?? document]],
+    ['documents', [alteration.document?.(document) ?? document]],
     ['status', 0],
   ]);
-  const bytes = Buffer.from(encodeCbor(bend.response?.(response) ?? response));
-  return (bend.bytes?.(bytes) ?? bytes).toString('base64url');
+  const bytes = Buffer.from(encodeCbor(alteration.response?.(response) ?? response));
+  return (alteration.bytes?.(bytes) ?? bytes).toString('base64url');
 }
 
 function askedItems(issuerSigned: CborMap, query: Json): Items {
-  const wanted = new Set((query.claims ?? []).map(({ path }: Json) => JSON.stringify(path.slice(0, 2))));
-  const all = issuerSigned.get('nameSpaces') as Map<string, readonly Tagged[]>;
-  const kept = [...all].map(([space, items]): [string, readonly Tagged[]] => [
+  const requestedPaths = new Set((query.claims ?? []).map(({ path }: Json) => JSON.stringify(path.slice(0, 2))));
+  const itemsByNamespace = issuerSigned.get('nameSpaces') as Map<string, readonly Tagged[]>;
+  const requestedItems = [...itemsByNamespace].map(([space, items]): [string, readonly Tagged[]] => [
     space,
-    items.filter((item) => wanted.has(JSON.stringify([space, itemOf(item).get('elementIdentifier')]))),
+    items.filter((item) => requestedPaths.has(JSON.stringify([space, itemOf(item).get('elementIdentifier')]))),
   ]);
-  return new Map(kept.filter(([, items]) => items.length > 0));
+  return new Map(requestedItems.filter(([, items]) => items.length > 0));
 }
 
 /** ISO/IEC 18013-5 section 9.1.3.6. */
-function deviceSignature({ payload }: Pick<Asked, 'payload'>, held: Held, nameSpaces: Tagged, bend: DocumentBend): Cbor {
-  const head = encodeCbor(bend.protectedHeader ?? new Map([[1, -7]]));
-  const authentication = embedded(['DeviceAuthentication', transcriptOf(payload, bend), held.type, nameSpaces]);
+function deviceSignature(
+  { payload }: Pick<FetchedRequest, 'payload'>,
+  held: HeldCredential,
+  nameSpaces: Tagged,
+  alteration: DocumentAlteration,
+): Cbor {
+  const head = encodeCbor(alteration.protectedHeader ?? new Map([[1, -7]]));
+  const authentication = embedded(['DeviceAuthentication', transcriptOf(payload, alteration), held.type, nameSpaces]);
   const toSign = encodeCbor(['Signature1', head, Buffer.alloc(0), encodeCbor(authentication)]);
-  const { privateKey } = bend.key ?? held.key;
+  const { privateKey } = alteration.key ?? held.key;
   return [head, new Map(), null, sign('sha256', toSign, { key: privateKey, dsaEncoding: 'ieee-p1363' })];
 }
 
-function transcriptOf(payload: Json, { transcript = {}, handover = 'OpenID4VPHandover' }: DocumentBend): Cbor {
+function transcriptOf(payload: Json, { transcript = {}, handover = 'OpenID4VPHandover' }: DocumentAlteration): Cbor {
   const encrypted = String(payload.response_mode).endsWith('.jwt');
   const jwk = 'jwk' in transcript ? transcript.jwk : encrypted ? payload.client_metadata?.jwks?.keys?.[0] : undefined;
   const info = encodeCbor([

@@ -16,9 +16,9 @@ export type Offer = {
   readonly preCode: string;
   readonly issuerState: string | undefined;
   readonly server: string | undefined;
-  /** Where the offer is fetched; none when it stands in the link. */
+  /** URL of the offer; none for an offer by value. */
   readonly address: string | undefined;
-  /** Where Vidimus made it. */
+  /** The Vidimus that created it. */
   readonly session: string | undefined;
 };
 
@@ -33,44 +33,44 @@ export class OfferSource {
   readonly ids: readonly string[];
   readonly txCode: string;
   readonly issuer: string;
-  /** The authorization server that the offer names. */
+  /** The authorization server in the offer. */
   readonly server: string | undefined;
   readonly #http: HttpClient;
   readonly #make: () => Promise<Link>;
   #first: Offer | undefined;
 
-  constructor(http: HttpClient, make: () => Promise<Link>, first: Offer, txCode: string) {
-    this.kind = first.kind;
-    this.ids = first.ids;
+  constructor(http: HttpClient, make: () => Promise<Link>, firstOffer: Offer, txCode: string) {
+    this.kind = firstOffer.kind;
+    this.ids = firstOffer.ids;
     this.txCode = txCode;
-    this.issuer = first.issuer;
-    this.server = first.server;
+    this.issuer = firstOffer.issuer;
+    this.server = firstOffer.server;
     this.#http = http;
     this.#make = make;
-    this.#first = first;
+    this.#first = firstOffer;
   }
 
-  /** An offer that nobody used yet. @throws Skip when there are no more. */
+  /** An unused offer. @throws Skip when there are no more. */
   async next(): Promise<Offer> {
-    const first = this.#first;
+    const firstOffer = this.#first;
     this.#first = undefined;
-    return first ?? readOffer(this.#http, await this.#make());
+    return firstOffer ?? readOffer(this.#http, await this.#make());
   }
 }
 
-/** Everything that makes offers, by its first. */
+/** Sources of offers, each with its first offer. */
 export async function openOffers(http: HttpClient, options: Options, api?: VidimusApi): Promise<OfferSource[]> {
   const makers = options['offer-command'].map((command) => async () => ({ uri: await runCommand(command) }));
   const txCode = options['tx-code'] ?? TX_CODE;
   const sources = await Promise.all(makers.map(async (make) => [make, await readOffer(http, await make())] as const));
-  const given = await Promise.all(options.offer.map((uri) => readOffer(http, { uri })));
-  const all = sources.map(([make, first]) => new OfferSource(http, make, first, txCode));
-  for (const offer of given) all.push(new OfferSource(http, noMore, offer, txCode));
-  if (api !== undefined) all.push(...(await offersOf(http, options, api)));
-  return all;
+  const givenOffers = await Promise.all(options.offer.map((uri) => readOffer(http, { uri })));
+  const offerSources = sources.map(([make, firstOffer]) => new OfferSource(http, make, firstOffer, txCode));
+  for (const offer of givenOffers) offerSources.push(new OfferSource(http, noOfferLeft, offer, txCode));
+  if (api !== undefined) offerSources.push(...(await offersOf(http, options, api)));
+  return offerSources;
 }
 
-async function noMore(): Promise<Link> {
+async function noOfferLeft(): Promise<Link> {
   throw new Skip('no fresh offer is left; give --offer-command');
 }
 
@@ -84,14 +84,14 @@ async function offersOf(http: HttpClient, options: Options, api: VidimusApi): Pr
   for (const id of ids.slice(0, 6)) {
     await add({ flow: 'pre_authorized_code', credentialConfigurationIds: [id] });
   }
-  const [first] = ids;
-  if (first === undefined) return sources;
-  await add({ flow: 'pre_authorized_code', credentialConfigurationIds: [first], tx_code: TX_CODE });
-  await add({ flow: 'authorization_code', credentialConfigurationIds: [first] });
+  const [firstOffer] = ids;
+  if (firstOffer === undefined) return sources;
+  await add({ flow: 'pre_authorized_code', credentialConfigurationIds: [firstOffer], tx_code: TX_CODE });
+  await add({ flow: 'authorization_code', credentialConfigurationIds: [firstOffer] });
   return sources;
 }
 
-/** Reads a link as a wallet does (OpenID4VCI 1.0 section 4.1). */
+/** Reads a link like a wallet (OpenID4VCI 1.0 section 4.1). */
 export async function readOffer(http: HttpClient, { uri, session }: Link): Promise<Offer> {
   const parameters = new URLSearchParams(uri.slice(uri.indexOf('?') + 1));
   const address = parameters.get('credential_offer_uri') ?? undefined;

@@ -8,7 +8,7 @@ import { openRequests } from './requests.ts';
 import { Verifier } from './verifier.ts';
 import { VidimusApi } from './vidimus-api.ts';
 
-/** What there is to attack, by what was given. @throws when that is nothing, or does not answer. */
+/** Opens the targets in the options. @throws when there are none, or they do not respond. */
 export async function openTargets(
   http: HttpClient,
   canary: Canary,
@@ -50,7 +50,7 @@ async function openIssuer(
   return new Issuer({ http, canary, options, sources, id, metadata, server });
 }
 
-/** Between host and path (RFC 8414 section 3.1), and for older ones after the path. */
+/** The well-known URL with the path inserted (RFC 8414 section 3.1), and appended for older servers. */
 async function document(http: HttpClient, id: string, name: string): Promise<Json | undefined> {
   const { origin, pathname } = new URL(id);
   const path = pathname === '/' ? '' : pathname;

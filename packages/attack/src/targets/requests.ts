@@ -6,40 +6,40 @@ import type { Options } from '../core/options.ts';
 import { Skip } from '../core/skip.ts';
 import type { VidimusApi } from './vidimus-api.ts';
 
-/** A presentation request, as a wallet fetched it. */
-export type Asked = {
+/** A fetched presentation request. */
+export type FetchedRequest = {
   readonly link: string;
-  /** Where the request object is. */
+  /** URL of the request object. */
   readonly url: string;
   readonly clientId: string;
   readonly text: string;
   readonly header: Json;
   readonly payload: Json;
-  /** Where Vidimus made it. */
+  /** The Vidimus that created it. */
   readonly session: string | undefined;
 };
 
 type Link = { readonly uri: string; readonly session?: string };
 
-/** Requests that ask the same. */
+/** Requests with the same query. */
 export class RequestSource {
   readonly query: Json;
   readonly #http: HttpClient;
   readonly #make: () => Promise<Link>;
-  #first: Asked | undefined;
+  #first: FetchedRequest | undefined;
 
-  constructor(http: HttpClient, make: () => Promise<Link>, first: Asked) {
-    this.query = first.payload.dcql_query ?? {};
+  constructor(http: HttpClient, make: () => Promise<Link>, firstRequest: FetchedRequest) {
+    this.query = firstRequest.payload.dcql_query ?? {};
     this.#http = http;
     this.#make = make;
-    this.#first = first;
+    this.#first = firstRequest;
   }
 
-  /** A request that was fetched and not answered. @throws Skip when there are no more. */
-  async next(): Promise<Asked> {
-    const first = this.#first;
+  /** A fetched and unanswered request. @throws Skip when there are no more. */
+  async next(): Promise<FetchedRequest> {
+    const firstRequest = this.#first;
     this.#first = undefined;
-    return first ?? fetchRequest(this.#http, await this.#make());
+    return firstRequest ?? fetchRequest(this.#http, await this.#make());
   }
 }
 
@@ -54,16 +54,16 @@ export async function openRequests(http: HttpClient, options: Options, api?: Vid
   }
   const sources: RequestSource[] = [];
   for (const make of makers) sources.push(new RequestSource(http, make, await fetchRequest(http, await make())));
-  for (const uri of options.request) sources.push(new RequestSource(http, noMore, await fetchRequest(http, { uri })));
+  for (const uri of options.request) sources.push(new RequestSource(http, noRequestLeft, await fetchRequest(http, { uri })));
   return sources;
 }
 
-async function noMore(): Promise<Link> {
+async function noRequestLeft(): Promise<Link> {
   throw new Skip('no fresh request is left; give --request-command');
 }
 
 /** OpenID4VP 1.0 section 5.10. */
-async function fetchRequest(http: HttpClient, { uri, session }: Link): Promise<Asked> {
+async function fetchRequest(http: HttpClient, { uri, session }: Link): Promise<FetchedRequest> {
   const parameters = new URLSearchParams(uri.slice(uri.indexOf('?') + 1));
   const url = parameters.get('request_uri');
   if (url === null) throw new NoControl('this is no link with a request_uri');

@@ -1,20 +1,20 @@
 import { CompactEncrypt, importJWK } from 'jose';
 import type { Canary } from '../core/canary.ts';
-import { describe, expectSuccess, held as heldOff, NoControl, open, type Seen, unclear } from '../core/case.ts';
+import { type CaseResult, describe, expectSuccess, held as heldOff, NoControl, open, unclear } from '../core/case.ts';
 import { runCommand } from '../core/command.ts';
 import type { Answer, Fields, HttpClient, Json } from '../core/http.ts';
 import type { Options } from '../core/options.ts';
 import { Skip } from '../core/skip.ts';
-import { fits, type Held, heldFromFiles, heldOf } from './held.ts';
+import { fits, type HeldCredential, heldFromFiles, heldOf } from './held-credential.ts';
 import type { Issuer } from './issuer.ts';
-import { type DocumentBend, presentDocument } from './mdoc.ts';
-import type { Asked, RequestSource } from './requests.ts';
-import { type CardBend, presentCard } from './sd-jwt.ts';
+import { type DocumentAlteration, presentDocument } from './mdoc.ts';
+import type { FetchedRequest, RequestSource } from './requests.ts';
+import { type CardAlteration, presentCard } from './sd-jwt.ts';
 import type { VidimusApi } from './vidimus-api.ts';
 
-type Format = Held['format'];
+type Format = HeldCredential['format'];
 
-/** A verifier, as a wallet sees it that answers each request by hand. */
+/** A verifier, with a client that answers each request separately. */
 export class Verifier {
   readonly http: HttpClient;
   readonly canary: Canary;
@@ -22,7 +22,7 @@ export class Verifier {
   readonly sources: readonly RequestSource[];
   readonly issuer: Issuer | undefined;
   readonly api: VidimusApi | undefined;
-  readonly #credentials: Held[];
+  readonly #credentials: HeldCredential[];
 
   constructor(parts: Pick<Verifier, 'http' | 'canary' | 'options' | 'sources' | 'issuer' | 'api'>) {
     this.http = parts.http;
@@ -35,29 +35,29 @@ export class Verifier {
     this.#credentials = parts.options.credential.map((file, index) => heldFromFiles(file, keys[index] ?? ''));
   }
 
-  /** Requests for one credential of this format. @throws Skip when none is made. */
+  /** Requests for one credential of this format. @throws Skip when there are none. */
   source(format: Format): RequestSource {
-    const found = this.sources.find(({ query }) => query.credentials?.length === 1 && query.credentials[0].format === format);
-    if (found === undefined) throw new Skip(`no request asks for one credential of the format ${format} alone`);
-    return found;
+    const source = this.sources.find(({ query }) => query.credentials?.length === 1 && query.credentials[0].format === format);
+    if (source === undefined) throw new Skip(`no request asks for one credential of the format ${format} alone`);
+    return source;
   }
 
-  ask(format: Format = 'dc+sd-jwt'): Promise<Asked> {
+  ask(format: Format = 'dc+sd-jwt'): Promise<FetchedRequest> {
     return this.source(format).next();
   }
 
-  /** A credential for the one query: from a file, or of the issuer that is attacked, too. */
-  async held(asked: Asked): Promise<Held> {
-    const query = queryOf(asked);
-    const known = this.#credentials.find((one) => fits(one, query));
-    if (known !== undefined) return known;
-    const got = await this.freshCredential(query);
-    this.#credentials.push(got);
-    return got;
+  /** A credential for the query: from a file, or from the attacked issuer. */
+  async held(request: FetchedRequest): Promise<HeldCredential> {
+    const query = queryOf(request);
+    const storedCredential = this.#credentials.find((credential) => fits(credential, query));
+    if (storedCredential !== undefined) return storedCredential;
+    const newCredential = await this.freshCredential(query);
+    this.#credentials.push(newCredential);
+    return newCredential;
   }
 
-  /** One that nobody presented yet. @throws Skip when the issuer offers none that fits. */
-  async freshCredential(query: Json): Promise<Held> {
+  /** An unpresented credential. @throws Skip when the issuer offers none of the type. */
+  async freshCredential(query: Json): Promise<HeldCredential> {
     const { issuer } = this;
     if (issuer === undefined) throw new Skip('no credential to present; give --credential and --holder-key, or an issuer');
     const source = issuer.sources.find(({ kind, ids }) => {
@@ -70,73 +70,77 @@ export class Verifier {
     return heldOf(text, key, grant.offer.session);
   }
 
-  async card(asked: Asked, bend?: CardBend, held?: Held): Promise<string> {
-    return presentCard(asked, queryOf(asked), held ?? (await this.held(asked)), bend);
+  async card(request: FetchedRequest, alteration?: CardAlteration, held?: HeldCredential): Promise<string> {
+    return presentCard(request, queryOf(request), held ?? (await this.held(request)), alteration);
   }
 
-  async document(asked: Asked, bend?: DocumentBend): Promise<string> {
-    return presentDocument(asked, queryOf(asked), await this.held(asked), bend);
+  async document(request: FetchedRequest, alteration?: DocumentAlteration): Promise<string> {
+    return presentDocument(request, queryOf(request), await this.held(request), alteration);
   }
 
-  /** The response in the mode that was asked for (OpenID4VP 1.0 section 8). */
-  async answer(asked: Asked, vpToken: unknown, change: Json = {}): Promise<Answer> {
-    const { state } = asked.payload;
+  /** The response in the requested mode (OpenID4VP 1.0 section 8). */
+  async answer(request: FetchedRequest, vpToken: unknown, change: Json = {}): Promise<Answer> {
+    const { state } = request.payload;
     const content = { vp_token: vpToken, ...(state === undefined ? {} : { state }), ...change };
-    if (!isEncrypted(asked)) return this.plain(asked, content);
-    return this.post(asked, { response: await encryptResponse(asked, content) });
+    if (!isEncrypted(request)) return this.plain(request, content);
+    return this.post(request, { response: await encryptResponse(request, content) });
   }
 
-  plain(asked: Asked, content: Json): Promise<Answer> {
+  plain(request: FetchedRequest, content: Json): Promise<Answer> {
     const fields = Object.entries(content).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]);
-    return this.post(asked, Object.fromEntries(fields));
+    return this.post(request, Object.fromEntries(fields));
   }
 
-  post(asked: Asked, fields: Fields): Promise<Answer> {
-    return this.http.form(String(asked.payload.response_uri), fields);
+  post(request: FetchedRequest, fields: Fields): Promise<Answer> {
+    return this.http.form(String(request.payload.response_uri), fields);
   }
 
-  /** A right answer to a fresh request. */
+  /** Answers a fresh request correctly. */
   async present(format: Format): Promise<void> {
-    const asked = await this.ask(format);
-    const text = format === 'mso_mdoc' ? await this.document(asked) : await this.card(asked);
-    const answer = await this.answer(asked, { [queryOf(asked).id]: [text] });
+    const request = await this.ask(format);
+    const text = format === 'mso_mdoc' ? await this.document(request) : await this.card(request);
+    const answer = await this.answer(request, { [queryOf(request).id]: [text] });
     expectSuccess(answer, 'presentation');
-    if ((await this.result(asked)) === 'refused') throw new NoControl('the verifier refused a right presentation');
+    if ((await this.result(request)) === 'refused') throw new NoControl('the verifier refused a right presentation');
   }
 
-  /** What the verifier made of the answer, where it can be asked. */
-  async result(asked: Asked): Promise<'accepted' | 'refused' | undefined> {
-    if (this.api !== undefined && asked.session !== undefined) {
-      return (await this.api.sessionStatus(asked.session)) === 'completed' ? 'accepted' : 'refused';
+  /** The verifier's result, if it can be queried. */
+  async result(request: FetchedRequest): Promise<'accepted' | 'refused' | undefined> {
+    if (this.api !== undefined && request.session !== undefined) {
+      return (await this.api.sessionStatus(request.session)) === 'completed' ? 'accepted' : 'refused';
     }
     const command = this.options['result-command'];
     if (command === undefined) return undefined;
-    const said = await runCommand(command, { REQUEST_LINK: asked.link });
-    return said === 'accepted' ? 'accepted' : 'refused';
+    const commandOutput = await runCommand(command, { REQUEST_LINK: request.link });
+    return commandOutput === 'accepted' ? 'accepted' : 'refused';
   }
 
-  /** Judges an answer that must not count, by the answer and by what became of the request. */
-  async mustFail(asked: Asked, answer: Answer): Promise<Seen> {
-    const seen = describe(answer);
-    if (answer.status >= 500 || answer.status === -1) return open(answer.status === -1 ? 'hangs' : `breaks: ${seen}`);
-    const result = await this.result(asked);
-    if (result === 'accepted') return open(`accepted: ${seen}`);
-    if (answer.status >= 400) return heldOff(seen);
-    if (result === 'refused') return heldOff(`${seen}, and refused`);
-    return answer.status === 0 ? unclear(seen) : open(`taken: ${seen}`);
+  /** Evaluates a response that must be rejected, by the status and by the result of the request. */
+  async mustFail(request: FetchedRequest, answer: Answer): Promise<CaseResult> {
+    const observation = describe(answer);
+    if (answer.status >= 500 || answer.status === -1) return open(answer.status === -1 ? 'hangs' : `breaks: ${observation}`);
+    const result = await this.result(request);
+    if (result === 'accepted') return open(`accepted: ${observation}`);
+    if (answer.status >= 400) return heldOff(observation);
+    if (result === 'refused') return heldOff(`${observation}, and refused`);
+    return answer.status === 0 ? unclear(observation) : open(`taken: ${observation}`);
   }
 }
 
-export const queryOf = ({ payload }: Asked): Json => payload.dcql_query?.credentials?.[0] ?? {};
-export const isEncrypted = ({ payload }: Asked): boolean => String(payload.response_mode).endsWith('.jwt');
+export const queryOf = ({ payload }: FetchedRequest): Json => payload.dcql_query?.credentials?.[0] ?? {};
+export const isEncrypted = ({ payload }: FetchedRequest): boolean => String(payload.response_mode).endsWith('.jwt');
 
 /** OpenID4VP 1.0 section 8.3. */
-export async function encryptResponse(asked: Asked, content: unknown, bend: { header?: Json; jwk?: Json } = {}): Promise<string> {
-  const { jwks, encrypted_response_enc_values_supported: encs } = asked.payload.client_metadata ?? {};
-  const jwk = bend.jwk ?? jwks?.keys?.[0];
+export async function encryptResponse(
+  request: FetchedRequest,
+  content: unknown,
+  alteration: { header?: Json; jwk?: Json } = {},
+): Promise<string> {
+  const { jwks, encrypted_response_enc_values_supported: encs } = request.payload.client_metadata ?? {};
+  const jwk = alteration.jwk ?? jwks?.keys?.[0];
   if (jwk === undefined) throw new Skip('responses to this verifier are not encrypted');
   const text = typeof content === 'string' ? content : JSON.stringify(content);
   return new CompactEncrypt(Buffer.from(text))
-    .setProtectedHeader({ alg: 'ECDH-ES', enc: encs?.[0] ?? 'A128GCM', kid: jwk.kid, ...bend.header })
+    .setProtectedHeader({ alg: 'ECDH-ES', enc: encs?.[0] ?? 'A128GCM', kid: jwk.kid, ...alteration.header })
     .encrypt(await importJWK(jwk, 'ECDH-ES'));
 }

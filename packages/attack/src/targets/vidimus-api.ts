@@ -1,7 +1,7 @@
 import { expectSuccess, NoControl } from '../core/case.ts';
 import type { Answer, HttpClient, Json } from '../core/http.ts';
 
-/** What the public REST API of Vidimus is needed for: fresh offers and requests, and what became of them. */
+/** The parts of the Vidimus REST API in use: fresh offers and requests, and their results. */
 export class VidimusApi {
   readonly #http: HttpClient;
   readonly #base: string;

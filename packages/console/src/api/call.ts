@@ -1,8 +1,8 @@
-import { type Made, note } from './made.ts';
+import { note, type RecordedCall } from './made.ts';
 
 export type Caller = { readonly token: string };
 
-export type Asked = {
+export type CallRequest = {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: unknown;
   /** Stands in the list of calls in place of a body that holds values of a person. */
@@ -18,7 +18,6 @@ export class ApiFailure extends Error {
   readonly status: number;
   readonly code: string;
   readonly requestId: string;
-  /** What is wrong with which member of the body. */
   readonly errors: readonly { readonly path: string; readonly message: string }[];
   /** All that the answer held: that of the health of a service is no problem document. */
   readonly body: Readonly<Record<string, unknown>>;
@@ -35,7 +34,6 @@ export class ApiFailure extends Error {
   }
 }
 
-/** Where the service is: the page says under which path, which is often none. */
 export const BASE = document.getElementById('console')?.dataset['base'] ?? '';
 
 /** One call of the interface. Every call that the console makes goes through here, and can be copied. */
@@ -43,13 +41,13 @@ export async function send(
   caller: Caller | undefined,
   method: Method,
   path: string,
-  { query = {}, body, noted = body, headers = {}, signal }: Asked = {},
+  { query = {}, body, noted = body, headers = {}, signal }: CallRequest = {},
 ): Promise<Response> {
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, String(value)]]));
   const search = new URLSearchParams(given).toString();
   const address = `${BASE}${path}${search === '' ? '' : `?${search}`}`;
   const began = performance.now();
-  const made: Omit<Made, 'status' | 'ms'> = {
+  const made: Omit<RecordedCall, 'status' | 'ms'> = {
     method,
     address,
     body: noted,
@@ -79,7 +77,7 @@ export async function send(
 }
 
 /** @returns the body of the answer. @throws ApiFailure for a refusal. */
-export async function ask<T>(caller: Caller | undefined, method: Method, path: string, asked?: Asked): Promise<T> {
+export async function ask<T>(caller: Caller | undefined, method: Method, path: string, asked?: CallRequest): Promise<T> {
   const answer = await send(caller, method, path, asked);
   const text = await answer.text();
   return (text === '' ? undefined : JSON.parse(text)) as T;
@@ -88,12 +86,16 @@ export async function ask<T>(caller: Caller | undefined, method: Method, path: s
 export type Page<T> = {
   readonly rows: readonly T[];
   readonly next: string | undefined;
-  /** Of all pages, where the interface counts them. */
   readonly count: number | undefined;
 };
 
 /** One page of a list, and the cursor of the next one. */
-export async function askPage<T>(caller: Caller, path: string, query: NonNullable<Asked['query']>, signal?: AbortSignal): Promise<Page<T>> {
+export async function askPage<T>(
+  caller: Caller,
+  path: string,
+  query: NonNullable<CallRequest['query']>,
+  signal?: AbortSignal,
+): Promise<Page<T>> {
   const answer = await send(caller, 'GET', path, { query, ...(signal && { signal }) });
   const link = /<([^>]+)>;\s*rel="next"/.exec(answer.headers.get('Link') ?? '')?.[1];
   const next = link === undefined ? undefined : (new URL(link).searchParams.get('cursor') ?? undefined);

@@ -22,14 +22,12 @@ export async function redeem(ticket: string): Promise<Identity> {
   return identityOf(await ask<Answer>(undefined, 'POST', '/console/login', { body: { ticket } }));
 }
 
-/** Of the provider of the operator. */
 export function byProvider(answer: Answer): Promise<Identity> {
   return identityOf(answer);
 }
 
 type Who = { readonly clientId: string; readonly tenantId?: string; readonly roles: readonly string[] };
 
-/** Who the token stands for is asked of the service, which alone can tell. */
 async function identityOf({ access_token: token, expires_in: seconds }: Answer): Promise<Identity> {
   const { clientId, tenantId, roles } = await ask<Who>({ token }, 'GET', '/console/identity');
   return { token, clientId, tenantId, roles, expiresAt: new Date(Date.now() + seconds * 1000) };

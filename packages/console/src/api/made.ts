@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { withoutSecrets } from '../parts/secret.ts';
 
 /** A call as it was made, so that a person can make it from a terminal or a program. */
-export type Made = {
+export type RecordedCall = {
   readonly method: string;
   readonly address: string;
   readonly body: unknown;
@@ -12,19 +12,18 @@ export type Made = {
 };
 
 const MOST = 60;
-/** Members whose values are nobody's to copy into a terminal's history. */
 const SECRET = /secret|password|token|ticket|privateKey|pin$/i;
 
-export const made = signal<readonly Made[]>([]);
+export const made = signal<readonly RecordedCall[]>([]);
 
-/** What a page reads again and again stands there once. */
-export function note(asked: Made): void {
+export function note(asked: RecordedCall): void {
   const call = { ...asked, address: withoutSecrets(asked.address) };
   const others = made.value.filter((one) => call.method !== 'GET' || !isSame(one, call));
   made.value = [{ ...call, body: masked(call.body) }, ...others].slice(0, MOST);
 }
 
-const isSame = (one: Made, other: Made) => one.method === other.method && one.address === other.address && one.status === other.status;
+const isSame = (one: RecordedCall, other: RecordedCall) =>
+  one.method === other.method && one.address === other.address && one.status === other.status;
 
 function masked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(masked);
@@ -39,8 +38,7 @@ function masked(value: unknown): unknown {
   );
 }
 
-/** One command of a shell, whatever stands in the address of this page, which somebody may have made up, or in a body. */
-export function asCurl({ method, address, body, isAuthorized }: Made, origin: string): string {
+export function asCurl({ method, address, body, isAuthorized }: RecordedCall, origin: string): string {
   const parts = [`curl -sS${method === 'GET' ? '' : ` -X ${method}`} ${quoted(origin + address)}`];
   if (isAuthorized) parts.push(`-H "Authorization: Bearer $TOKEN"`);
   if (body !== undefined) {
@@ -54,7 +52,7 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-export function asTypeScript({ method, address, body, isAuthorized }: Made, origin: string): string {
+export function asTypeScript({ method, address, body, isAuthorized }: RecordedCall, origin: string): string {
   const lines = [`const answer = await fetch(${JSON.stringify(origin + address)}, {`];
   if (method !== 'GET') lines.push(`  method: '${method}',`);
   const headers = [

@@ -16,7 +16,6 @@ type Metadata = {
   readonly authorization_response_iss_parameter_supported?: boolean;
 };
 
-/** For the time that the window is at the provider; a page knows nothing else of another one. */
 const KEPT = 'login';
 
 /** Leaves for the provider (RFC 6749 section 4.1, RFC 7636). */
@@ -42,14 +41,12 @@ export async function leaveFor(provider: Provider): Promise<void> {
 
 export type Returned = { readonly access_token: string; readonly expires_in: number };
 
-/** @returns what the provider gave; undefined when nobody comes from there. @throws Error when it refused, or the answer is not for us. */
 export async function comeBack(): Promise<Returned | undefined> {
   if (location.search === '') return undefined;
   const answer = new URLSearchParams(location.search);
   const kept = sessionStorage.getItem(KEPT);
   sessionStorage.removeItem(KEPT);
   const begun = kept === null ? undefined : (JSON.parse(kept) as Begun);
-  // Nothing of an answer stays in the address or the history, whoever sent it.
   history.replaceState(null, '', `${location.pathname}${begun?.place ?? location.hash}`);
   if (!answer.has('state')) return undefined;
   if (begun === undefined || answer.get('state') !== begun.state) throw new Error('This login was not begun in this window. Begin again.');

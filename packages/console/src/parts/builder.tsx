@@ -14,7 +14,6 @@ type Props = {
   readonly mayWrite: boolean;
   readonly actions: ComponentChildren;
   readonly children: ComponentChildren;
-  /** What follows from it, above the JSON. */
   readonly beside: ComponentChildren;
 };
 

@@ -1,7 +1,6 @@
 import { asCurl, asTypeScript, made } from '../api/made.ts';
 import { Copy } from './copy.tsx';
 
-/** What this page asked of the service: whatever can be done here can be done by a program. */
 export function Calls({ close }: { readonly close: () => void }) {
   return (
     <aside class="calls" aria-label="Calls of this page">

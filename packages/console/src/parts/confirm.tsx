@@ -7,7 +7,6 @@ import { say } from './said.tsx';
 type Props = {
   /** On the button that asks. */
   readonly label: string;
-  /** What it is done to, where a page has several such buttons. */
   readonly about?: string;
   readonly title: string;
   readonly children: ComponentChildren;

@@ -1,6 +1,6 @@
 import { useId } from 'preact/hooks';
 import { at, type Path, textAt } from './json-paths.ts';
-import type { Draft, Told } from './use-draft.ts';
+import type { Draft, DraftProblem } from './use-draft.ts';
 
 type Props = {
   readonly draft: Draft;
@@ -8,10 +8,8 @@ type Props = {
   readonly label: string;
   readonly hint?: string;
   readonly kind?: 'text' | 'number' | 'checkbox';
-  /** What it is to be one of, with what people read. */
   readonly choices?: Readonly<Record<string, string>>;
   readonly isFixed?: boolean;
-  /** What holds where it is not stated. */
   readonly unstated?: boolean;
 };
 
@@ -76,13 +74,12 @@ export function Field({ draft, path, label, hint, kind = 'text', choices, isFixe
   );
 }
 
-/** What is said of a member, or of something inside it. */
-export function toldOf(told: readonly Told[], path: Path): readonly Told[] {
+export function toldOf(told: readonly DraftProblem[], path: Path): readonly DraftProblem[] {
   const dotted = path.join('.');
   return told.filter(({ path: member }) => member === dotted || member.startsWith(`${dotted}.`));
 }
 
-export function Remarks({ told }: { readonly told: readonly Told[] }) {
+export function Remarks({ told }: { readonly told: readonly DraftProblem[] }) {
   return (
     <>
       {told.map(({ path, message, isWarning }) => (

@@ -1,4 +1,3 @@
-/** What somebody types may have any shape until the service has judged it, so nothing here relies on one. */
 export type Path = readonly (string | number)[];
 
 /** @returns undefined where there is nothing. */

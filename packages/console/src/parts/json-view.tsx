@@ -8,7 +8,7 @@ export function JsonView({ value, label }: { readonly value: unknown; readonly l
       <figcaption>
         {label} <Copy text={text} about={label} />
       </figcaption>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it, too */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it, too */}
       <pre tabIndex={0}>{text}</pre>
     </figure>
   );

@@ -2,7 +2,6 @@ import { ApiFailure } from '../api/call.ts';
 import { choose, crossed, current } from '../shell/identities.ts';
 import { place } from '../shell/place.ts';
 
-/** What went wrong, in the words of the service, and what names it in the log. */
 export function Problem({ fault }: { readonly fault: unknown }) {
   const message = fault instanceof Error ? fault.message : String(fault);
   const errors = fault instanceof ApiFailure ? fault.errors : [];
@@ -39,7 +38,6 @@ export function Problem({ fault }: { readonly fault: unknown }) {
   );
 }
 
-/** Who became a client of another tenant on the page of a thing is told whose that is. */
 function OfAnother() {
   const { from, at } = crossed.value ?? {};
   const isHere = at !== undefined && at.page === place.value.page && at.id === place.value.id;

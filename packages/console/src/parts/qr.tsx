@@ -1,6 +1,5 @@
 import { encode } from 'uqr';
 
-/** A QR code as one path. @param label what it leads to, for those who do not see it. */
 export function Qr({ text, label }: { readonly text: string; readonly label: string }) {
   const { data, size } = encode(text, { border: 2, ecc: 'L' });
   const path = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('');

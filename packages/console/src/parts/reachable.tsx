@@ -1,6 +1,5 @@
 import { hostOfLink, mayBeReached } from './public-address.ts';
 
-/** Whether a real phone gets to where a link leads, as far as the address tells. */
 export function Reachable({ link }: { readonly link: string }) {
   const address = hostOfLink(link);
   if (address === undefined) return null;

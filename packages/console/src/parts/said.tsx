@@ -6,7 +6,6 @@ import { place } from '../shell/place.ts';
 const said = signal('');
 let ends: ReturnType<typeof setTimeout> | undefined;
 let saidAt = 0;
-/** What is said as something leads to another page is read there. */
 const JUST_NOW_MS = 1_000;
 
 export function say(text: string): void {

@@ -3,7 +3,6 @@ import { useId } from 'preact/hooks';
 type Json = Readonly<Record<string, unknown>>;
 
 type Field = {
-  /** Where its value stands in the object. */
   readonly path: readonly string[];
   readonly kind: 'text' | 'number' | 'date' | 'truth' | 'choice' | 'json';
   readonly title: string;
@@ -53,7 +52,7 @@ function kindOf({ type, format }: Json): Field['kind'] {
   return type === 'boolean' ? 'truth' : 'json';
 }
 
-/** What was filled in. Empty fields leave their members out. @throws Error for JSON that is none. */
+/** @throws Error for JSON that is none. */
 export function valuesOf(fields: readonly Field[], form: FormData): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const field of fields) {

@@ -3,7 +3,6 @@ import { isSecret } from './secret.ts';
 
 type Props = {
   readonly label: string;
-  /** What the list is filtered by now. */
   readonly value: string;
   readonly seek: (text: string) => void;
 };

@@ -1,14 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { Copy } from './copy.tsx';
 
-/** What a client logs in with. */
 export type NewSecret = { readonly clientId: string; readonly secret: string };
 
 type Props = {
-  /** Whose it is. */
   readonly of: string;
   readonly secret: string;
-  /** Where it belongs. */
   readonly hint: string;
   readonly close: () => void;
 };

@@ -1,4 +1,3 @@
-/** What stands in a table, as a sentence of its own. */
 export function sentence(text: string): string {
   const whole = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(whole) ? whole : `${whole}.`;

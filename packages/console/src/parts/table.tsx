@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { type Asked, askPage } from '../api/call.ts';
+import { askPage, type CallRequest } from '../api/call.ts';
 import type { Identity } from '../shell/identities.ts';
 import { Problem } from './problem.tsx';
 
@@ -15,12 +15,10 @@ type Props<Row> = {
   readonly identity: Identity;
   readonly caption: string;
   readonly path: string;
-  /** What the interface filters and sorts by. */
-  readonly query: NonNullable<Asked['query']>;
+  readonly query: NonNullable<CallRequest['query']>;
   readonly columns: readonly Column<Row>[];
   readonly rowKey: (row: Row) => string;
   readonly onSort?: (sort: string) => void;
-  /** What will stand here, and what fills it. */
   readonly empty: ComponentChildren;
   /** Changes when the rows are to be read anew. */
   readonly again?: unknown;
@@ -77,7 +75,7 @@ export function Table<Row>(props: Props<Row>) {
   return (
     <>
       {told}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it, too */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it, too */}
       <section class="scroll" aria-label={caption} tabIndex={0}>
         <table aria-busy={state.isBusy}>
           <caption class="hidden">{caption}</caption>

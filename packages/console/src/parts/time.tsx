@@ -18,7 +18,6 @@ export function Time({ at }: { readonly at: string | Date }) {
   );
 }
 
-/** By the clock, for what is waited for; with its day where that is another. */
 export function clockOf(date: Date): string {
   const isToday = date.toDateString() === new Date().toDateString();
   return (isToday ? CLOCK : FULL).format(date);

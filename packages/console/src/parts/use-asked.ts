@@ -4,10 +4,7 @@ import type { Identity } from '../shell/identities.ts';
 
 export type AskedState<T> = { readonly value?: T; readonly fault?: unknown; readonly again: () => void };
 
-/**
- * What the service says at an address, read when the page opens and whenever `again` is called.
- * @param since read anew when this changes, too.
- */
+/** @param since read anew when this changes, too. */
 export function useAsked<T>(identity: Identity, path: string | undefined, since?: unknown): AskedState<T> {
   const [state, setState] = useState<{ value?: T; fault?: unknown }>({});
   const [turn, setTurn] = useState(0);

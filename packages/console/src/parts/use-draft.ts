@@ -5,12 +5,10 @@ import { goTo } from '../shell/place.ts';
 import { type Path, put, recordAt, textAt } from './json-paths.ts';
 import { say } from './said.tsx';
 
-/** What the service says of a member: an error kept it from being written, a warning did not. */
-export type Told = { readonly path: string; readonly message: string; readonly isWarning: boolean };
+export type DraftProblem = { readonly path: string; readonly message: string; readonly isWarning: boolean };
 
 type Warning = {
   readonly member: string;
-  /** Who refuses, or is harmed. */
   readonly concerns: string;
   readonly message: string;
   readonly change: string;
@@ -23,7 +21,7 @@ export type Draft = {
   readonly isBusy: boolean;
   readonly isChanged: boolean;
   readonly fault: unknown;
-  readonly told: readonly Told[];
+  readonly told: readonly DraftProblem[];
   readonly change: (path: Path, next: unknown) => void;
   readonly replace: (value: unknown) => void;
   readonly save: () => Promise<void>;
@@ -32,13 +30,11 @@ export type Draft = {
   readonly readAgain: () => void;
 };
 
-type Of = {
+type DraftOptions = {
   readonly identity: Identity;
-  /** Of the console, and of the interface. */
   readonly page: string;
   readonly path: string;
   readonly id: string;
-  /** What a new one begins with. */
   readonly blank: unknown;
   /** Members of answers that are not written. */
   readonly derived: readonly string[];
@@ -51,14 +47,13 @@ type State = {
   isRead: boolean;
   isBusy: boolean;
   fault?: unknown;
-  told: readonly Told[];
+  told: readonly DraftProblem[];
 };
 
 /** The page of what was made opens anew; what the service said of it is shown there. */
-let saidOfNew: { readonly id: string; readonly told: readonly Told[] } | undefined;
+let saidOfNew: { readonly id: string; readonly told: readonly DraftProblem[] } | undefined;
 
-/** Something that is edited as a whole, and written only if nobody else wrote it meanwhile. */
-export function useDraft({ identity, page, path, id, blank, derived }: Of): Draft {
+export function useDraft({ identity, page, path, id, blank, derived }: DraftOptions): Draft {
   const isNew = id === 'new';
   const [state, setState] = useState<State>({
     value: blank,
@@ -125,7 +120,6 @@ export function useDraft({ identity, page, path, id, blank, derived }: Of): Draf
     replace: (value) => setState((before) => ({ ...before, value })),
     save,
     readAgain: () => {
-      // Nobody types into what is about to be replaced.
       setState((before) => ({ ...before, isRead: false, fault: undefined, told: [] }));
       setTurn(turn + 1);
     },
@@ -154,7 +148,6 @@ async function assertFree(identity: Identity, path: string, id: string): Promise
   throw new Error(`There is one with the id ${id} already. Open that, or choose another id.`);
 }
 
-/** What can be written back, without what stands for nothing. */
 function plain(body: unknown, derived: readonly string[]): unknown {
   return Object.fromEntries(Object.entries(recordAt(body)).filter(([name, value]) => value !== null && !derived.includes(name)));
 }
@@ -163,12 +156,12 @@ function tagOf(answer: Response): string | undefined {
   return answer.headers.get('ETag') ?? undefined;
 }
 
-function errorsOf(fault: unknown): readonly Told[] {
+function errorsOf(fault: unknown): readonly DraftProblem[] {
   if (!(fault instanceof ApiFailure)) return [];
   return fault.errors.map(({ path, message }) => ({ path, message, isWarning: false }));
 }
 
-function warningsOf(body: unknown): readonly Told[] {
+function warningsOf(body: unknown): readonly DraftProblem[] {
   const { warnings } = body as { readonly warnings?: readonly Warning[] };
   return (warnings ?? []).map(({ member, concerns, message, change }) => ({
     path: member,

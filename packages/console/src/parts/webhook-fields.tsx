@@ -13,7 +13,6 @@ type Props = {
   readonly about?: string;
 };
 
-/** Where a backend is called, and the header that it knows the call by. */
 export function WebhookFields({ draft, path, label, hint, about }: Props) {
   const id = useId();
   const auth = [...path, 'auth'];

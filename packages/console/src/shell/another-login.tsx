@@ -7,7 +7,6 @@ export function openLogin(): void {
   dispatchEvent(new Event('open-login'));
 }
 
-/** Somebody who looks after an issuer and a verifier is two clients. */
 export function AnotherLogin() {
   const dialog = useRef<HTMLDialogElement>(null);
   const [isOpen, setOpen] = useState(false);

@@ -1,18 +1,13 @@
 import { computed, signal } from '@preact/signals';
 import { byProvider, type Identity, logIn, redeem } from '../api/log-in.ts';
 import { comeBack } from '../api/provider-login.ts';
-import { type Place, place, reread, takeFromAddress } from './place.ts';
+import { type ConsoleAddress, place, reread, takeFromAddress } from './place.ts';
 
-/**
- * Who the person is to the service, in the memory of this page alone: reloaded, it knows nobody. One person may be several
- * clients, such as the administrators of an issuer and of a verifier.
- */
 export const identities = signal<readonly Identity[]>([]);
 const chosen = signal<string | undefined>(undefined);
 
 export const current = computed(() => identities.value.find(({ clientId }) => clientId === chosen.value));
 
-/** What a link could not do, for the login form. */
 export const startFault = signal<string | undefined>(undefined);
 
 /** Opens what the link that led here carries: a ticket that is good once. */
@@ -49,8 +44,7 @@ export function know(identity: Identity): void {
   identities.value = [...identities.value.filter(({ clientId }) => clientId !== identity.clientId), identity];
 }
 
-/** On the page of one thing somebody became a client of another tenant, which may not have it. */
-export const crossed = signal<{ readonly from: Identity; readonly at: Place } | undefined>(undefined);
+export const crossed = signal<{ readonly from: Identity; readonly at: ConsoleAddress } | undefined>(undefined);
 
 export function choose(clientId: string): void {
   const from = current.value;

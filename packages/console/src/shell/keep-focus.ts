@@ -1,15 +1,9 @@
-/** What had the focus last, and all that it stood in, from inside to outside. */
 let last: readonly Element[] = [];
 let isDue = false;
 
-/** The browser takes the focus away from what is disabled or gone when it draws, and tells nobody. */
 const DRAWN_MS = 50;
 const FOCUSABLE = 'a,button,input,label,select,summary,textarea,[tabindex]';
 
-/**
- * Whoever uses the keyboard or a screen reader stays where they were: without this, a button that is disabled while it works,
- * or that goes away with what it did, throws them back to the top of the page.
- */
 export function keepFocus(): void {
   addEventListener('focusin', ({ target }) => {
     last = target instanceof Element ? [target, ...outside(target)] : [];

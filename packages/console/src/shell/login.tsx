@@ -5,7 +5,6 @@ import { leaveFor, type Provider } from '../api/provider-login.ts';
 import { Problem } from '../parts/problem.tsx';
 import { enter, startFault } from './identities.ts';
 
-/** @param done for the dialog of somebody who is logged in already. */
 export function Login({ done }: { readonly done?: () => void }) {
   const [fault, setFault] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
@@ -74,7 +73,6 @@ export function Login({ done }: { readonly done?: () => void }) {
   );
 }
 
-/** Where a provider of the operator gives access tokens, clients have no secrets here. */
 function ByProvider({ before, otherwise }: { readonly before?: VNode; readonly otherwise: VNode }) {
   const [provider, setProvider] = useState<Provider>();
   const [fault, setFault] = useState<unknown>();

@@ -1,7 +1,6 @@
 import { ask, askPage } from '../api/call.ts';
 import type { Identity } from './identities.ts';
 
-/** Where a text leads: to a place of the console, to a session, or nowhere, with the reason. */
 export type Led = { readonly address: string } | { readonly session: string } | { readonly told: string } | undefined;
 
 type Row = { readonly id: string };
@@ -17,16 +16,11 @@ const BY_REFERENCE = ['credential_offer_uri', 'request_uri', 'response_uri'];
 const ADDRESS = /\/(?:credential-offer|request|response|dc-api|offer)\/([A-Za-z0-9_-]{22})(?:\.[A-Za-z0-9_-]{22})?$/;
 /** 128 random bits. A name of a person or a word is not asked for, even where it is as long. */
 const SESSION_ID = /^(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_-]{22}$/;
-/** As tables show an id. */
 const BEGINNING = /^([A-Za-z0-9_-]{8})(?:…|\.\.\.)?$/;
 const PAGE_SIZE = 100;
 const MAX_PAGES = 5;
 
-/**
- * Where it leads without asking the service for anything that is not surely the name of a session: of a link goes the part that
- * names it, and a beginning of an id is compared here.
- * @returns undefined for what may be taken apart. @throws ApiFailure
- */
+/** @returns undefined for what may be taken apart. @throws ApiFailure */
 export async function lookUp({ identity, text, pages }: Looking): Promise<Led> {
   const place = placeOf(text);
   if (place !== undefined)
@@ -67,7 +61,6 @@ async function beginningWith(identity: Identity, beginning: string, isSure: bool
   return { told: `None of ${among} has an id that begins with ${beginning}.` };
 }
 
-/** A link to the console of this service. One that logs somebody in is not opened a second time. */
 function placeOf(text: string): { page: string; hash: string } | undefined {
   const link = /^https?:\/\/\S+$/i.test(text) ? URL.parse(text) : null;
   if (link === null || link.origin !== location.origin || link.pathname !== location.pathname) return undefined;

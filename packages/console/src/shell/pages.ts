@@ -3,12 +3,10 @@ import type { Identity } from '../api/log-in.ts';
 import type { PageProps } from './page-props.ts';
 import { isPlaying } from './playing.ts';
 
-/** A page of the console. Its code is loaded when somebody opens it. */
 export type PageEntry = {
   readonly name: string;
   readonly title: string;
   readonly group: 'Start' | 'Work' | 'Set up' | 'Operate';
-  /** Whether the interface would answer what the page asks for. */
   readonly may: (identity: Identity) => boolean;
   readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>;
 };

@@ -6,13 +6,8 @@ import type { PageEntry } from './pages.ts';
 import { goTo } from './place.ts';
 
 type Props = { readonly pages: readonly PageEntry[]; readonly identity: Identity };
-/** As long as a reference may be; all other names are shorter. */
 const MAX_NAME = 200;
 
-/**
- * Ctrl-K: to a page by a part of its name, to a session, or else to the decoder. People paste secrets here, so the service hears of
- * nothing that is not surely the name of a session, unless somebody asks for a session that is called so.
- */
 export function Palette({ pages, identity }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState('');
@@ -39,7 +34,6 @@ export function Palette({ pages, identity }: Props) {
       removeEventListener('open-palette', open);
     };
   }, []);
-  // What was pasted is nobody else's.
   useEffect(() => {
     pasted.value = '';
   }, [identity]);

@@ -1,9 +1,8 @@
 import { signal } from '@preact/signals';
 
-/** Where the person is: `#sessions/abc?status=active` is page `sessions`, id `abc`, and what the page is asked for. */
-export type Place = { readonly page: string; readonly id: string; readonly query: URLSearchParams };
+export type ConsoleAddress = { readonly page: string; readonly id: string; readonly query: URLSearchParams };
 
-export const place = signal<Place>(read());
+export const place = signal<ConsoleAddress>(read());
 
 addEventListener('hashchange', reread);
 
@@ -12,7 +11,7 @@ export function reread(): void {
   place.value = read();
 }
 
-function read(): Place {
+function read(): ConsoleAddress {
   const [path = '', query = ''] = location.hash.slice(1).split('?', 2);
   const [page = '', ...rest] = path.split('/');
   return { page, id: decode(rest.join('/')), query: new URLSearchParams(query) };
@@ -28,7 +27,6 @@ function decode(text: string): string {
 
 /** The page that stands there in place of one that this client may not see: the address says so, without a step in the history. */
 export function settle(asked: string, page: string): void {
-  // Somebody is on the way elsewhere.
   if (read().page !== asked || place.value.page !== asked) return;
   history.replaceState(null, '', linkTo(page));
   reread();

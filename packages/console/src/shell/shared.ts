@@ -1,7 +1,3 @@
-/**
- * What nearly every page needs. The build gives it to each page, so that it becomes one file that comes with the first page: a
- * file for each set of pages that share something would cost a request each, and more in headers than in bytes.
- */
 import '@preact/signals';
 import 'preact/hooks';
 import 'preact/jsx-runtime';

@@ -1,34 +1,34 @@
 import type { Openid4vpClient } from '@openid4vc/openid4vp';
 import { base64url } from 'jose';
 import type { StoredCredential } from './cards.ts';
-import { isTouched, type Path } from './claims.ts';
+import { overlapsPaths, type Path } from './claims.ts';
 import { newKey, randomBytes } from './keys.ts';
 import { presentMdoc, readMdoc } from './mdoc.ts';
 import { canMisbehave, type Misbehaviour } from './misbehaviours.ts';
 import { encryptionKeyOf, type ReadRequest } from './requests.ts';
 import { presentSdJwt, readSdJwt } from './sd-jwt.ts';
 
-/** What the user shows, by the id of the query. */
-export type Choice = Readonly<Record<string, Chosen>>;
-export type Chosen = {
+/** The credentials that the user presents, by query id. */
+export type Choice = Readonly<Record<string, ChosenCredential>>;
+export type ChosenCredential = {
   readonly credential: StoredCredential;
-  /** Paths of the claims to tell; absent: what was asked for. */
+  /** Paths of the claims to disclose; absent: the requested ones. */
   readonly disclose?: readonly Path[];
 };
 
-/** What the verifier answered. */
+/** The verifier's response. */
 export type Answer = {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
-  /** Where the verifier wants the browser to go. */
+  /** The redirect of the browser, if any. */
   readonly redirectUri?: string;
 };
 
 const A_DAY = 86_400;
 
-/** For each query that has to be answered the first card that answers it. @throws Error when one has none. */
+/** Selects the first matching credential for each required query. @throws Error for a query without a match. */
 export function firstChoice({ queries, sets }: ReadRequest): Choice {
-  const chosen: Record<string, Chosen> = {};
+  const chosen: Record<string, ChosenCredential> = {};
   const hasMatch = (id: string) => queries.some((query) => query.id === id && query.matches.length > 0);
   const ids =
     sets.length === 0
@@ -38,7 +38,7 @@ export function firstChoice({ queries, sets }: ReadRequest): Choice {
           return option ?? (isRequired ? (options[0] ?? []) : []);
         });
   for (const id of new Set(ids)) {
-    const query = queries.find((one) => one.id === id);
+    const query = queries.find((candidate) => candidate.id === id);
     const [match] = query?.matches ?? [];
     if (match === undefined) {
       const types = query?.types.join(' or ') || query?.format || id;
@@ -49,7 +49,7 @@ export function firstChoice({ queries, sets }: ReadRequest): Choice {
   return chosen;
 }
 
-/** The presentations of an answer, one for each query that is answered. */
+/** Presentations for a response, one per answered query. */
 export async function presentationsFor(
   request: ReadRequest,
   choice: Choice,
@@ -68,13 +68,13 @@ export async function presentationsFor(
 async function presentationOf(
   request: ReadRequest,
   id: string,
-  { credential, disclose }: Chosen,
+  { credential, disclose }: ChosenCredential,
   misbehaviour: Misbehaviour | undefined,
 ): Promise<string> {
-  const asked = askedPaths(request, id, credential);
-  const told = disclose ?? asked;
-  const paths = misbehaviour === 'withheld-claim' ? withoutOne(told, credential) : told;
-  const altered = misbehaviour === 'changed-claim' ? told[0] : undefined;
+  const requestedPaths = requestedPathsOf(request, id, credential);
+  const disclosedPaths = disclose ?? requestedPaths;
+  const paths = misbehaviour === 'withheld-claim' ? withoutOneClaim(disclosedPaths, credential) : disclosedPaths;
+  const altered = misbehaviour === 'changed-claim' ? disclosedPaths[0] : undefined;
   if (misbehaviour === 'changed-claim' && altered === undefined) throw new Error('no claim is shown, so none can be changed');
   const holder = misbehaviour === 'foreign-holder-key' ? await newKey() : credential.holder;
   const nonce = misbehaviour === 'other-nonce' ? base64url.encode(randomBytes(16)) : String(request.payload['nonce']);
@@ -90,20 +90,20 @@ async function presentationOf(
   return presentSdJwt(await readSdJwt(credential.text), paths, binding, altered);
 }
 
-function askedPaths(request: ReadRequest, id: string, { id: cardId }: StoredCredential): readonly Path[] {
-  const query = request.queries.find((one) => one.id === id);
+function requestedPathsOf(request: ReadRequest, id: string, { id: cardId }: StoredCredential): readonly Path[] {
+  const query = request.queries.find((candidate) => candidate.id === id);
   const match = query?.matches.find(({ credential }) => credential.id === cardId);
   return (match?.claims ?? query?.asked ?? []).map(({ path }) => path);
 }
 
-/** @throws Error when the card shows all that was asked for whatever its holder wants. */
-function withoutOne(paths: readonly Path[], { disclosable }: StoredCredential): readonly Path[] {
-  const kept = paths.find((path) => disclosable.some((place) => isTouched(place, [path])));
-  if (kept === undefined) throw new Error('the card tells all that was asked for; nothing can be kept back');
-  return paths.filter((path) => path !== kept);
+/** Omits one requested claim. @throws Error when the credential always discloses all requested claims. */
+function withoutOneClaim(paths: readonly Path[], { disclosable }: StoredCredential): readonly Path[] {
+  const omitted = paths.find((path) => disclosable.some((place) => overlapsPaths(place, [path])));
+  if (omitted === undefined) throw new Error('the card tells all that was asked for; nothing can be kept back');
+  return paths.filter((path) => path !== omitted);
 }
 
-/** The entries that a query is to be answered with (OpenID4VP 1.0 section 5.1), as they came. */
+/** Encoded entries for a query (OpenID4VP 1.0 section 5.1). */
 function transactionDataFor({ payload }: ReadRequest, id: string): string[] {
   const entries = Array.isArray(payload['transaction_data']) ? payload['transaction_data'].map(String) : [];
   return entries.filter((entry) => {
@@ -113,10 +113,14 @@ function transactionDataFor({ payload }: ReadRequest, id: string): string[] {
   });
 }
 
-type Created = Awaited<ReturnType<Openid4vpClient['createOpenid4vpAuthorizationResponse']>>;
+type CreatedResponse = Awaited<ReturnType<Openid4vpClient['createOpenid4vpAuthorizationResponse']>>;
 
-/** Makes the response, encrypted when the request says so. */
-export function respond(vp: Openid4vpClient, { payload, isEncrypted }: ReadRequest, vpToken: Record<string, [string]>): Promise<Created> {
+/** Creates the response, encrypted if the request demands it. */
+export function respond(
+  vp: Openid4vpClient,
+  { payload, isEncrypted }: ReadRequest,
+  vpToken: Record<string, [string]>,
+): Promise<CreatedResponse> {
   return vp.createOpenid4vpAuthorizationResponse({
     authorizationRequestPayload: payload as never,
     authorizationResponsePayload: { vp_token: vpToken as never },
@@ -136,7 +140,7 @@ export function respond(vp: Openid4vpClient, { payload, isEncrypted }: ReadReque
 export async function submit(
   vp: Openid4vpClient,
   { payload }: ReadRequest,
-  created: Pick<Created, 'authorizationResponsePayload' | 'jarm'>,
+  created: Pick<CreatedResponse, 'authorizationResponsePayload' | 'jarm'>,
 ): Promise<Answer> {
   const { response } = await vp.submitOpenid4vpAuthorizationResponse({
     authorizationRequestPayload: payload as never,

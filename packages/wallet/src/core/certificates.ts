@@ -3,7 +3,7 @@ import { AuthorityKeyIdentifierExtension, SubjectAlternativeNameExtension, X509C
 import { base64url, exportJWK, importX509 } from 'jose';
 import type { PublicJwk } from './keys.ts';
 
-/** What a person is told of who signed. Its issuer is not judged: this wallet trusts nobody and shows who it is. */
+/** Display data of a signer. Its trust is not evaluated: this wallet has no trust anchors and displays the signer. */
 export type Signer = {
   readonly subject: string;
   readonly issuer: string;
@@ -23,7 +23,7 @@ export function alternativeNames(certificate: string): { sanDnsNames: string[]; 
   return { sanDnsNames: of('dns'), sanUriNames: of('url') };
 }
 
-/** Key identifiers of the authorities above a chain, in base64url (OpenID4VP 1.0 section 6.1.1.1). */
+/** Key identifiers of the authorities above a chain, base64url (OpenID4VP 1.0 section 6.1.1.1). */
 export function authorityKeys(chain: readonly string[]): string[] {
   return chain.flatMap((certificate) => {
     const { keyId } = new X509Certificate(certificate).getExtension(AuthorityKeyIdentifierExtension) ?? {};

@@ -1,27 +1,28 @@
-/** A claims path pointer (OpenID4VP 1.0 section 7): a name, a place in an array, or null for all places. */
+/** A claims path pointer (OpenID4VP 1.0 section 7): a name, an array position, or null for all positions. */
 export type Path = readonly (string | number | null)[];
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
 export type Claim = { readonly path: Path; readonly value: Json };
 
-/** Whether one of the paths leads to the place, to something in it, or to something that it is in. */
-export function isTouched(place: Path, paths: readonly Path[]): boolean {
+/** True if one of the paths leads to the location, to a value in it, or to one of its parents. */
+export function overlapsPaths(location: Path, paths: readonly Path[]): boolean {
   return paths.some((path) => {
-    const length = Math.min(place.length, path.length);
-    for (let at = 0; at < length; at++) {
-      const [one, other] = [place[at], path[at]];
-      const isAny = (one === null && typeof other === 'number') || (other === null && typeof one === 'number');
-      if (one !== other && !isAny) return false;
+    const length = Math.min(location.length, path.length);
+    for (let index = 0; index < length; index++) {
+      const [component, otherComponent] = [location[index], path[index]];
+      const isAny =
+        (component === null && typeof otherComponent === 'number') || (otherComponent === null && typeof component === 'number');
+      if (component !== otherComponent && !isAny) return false;
     }
     return true;
   });
 }
 
-/** What stands at a path: several values where it has a null. */
+/** Values at a path: several for a path with null. */
 export function valuesAt(claims: Json, path: Path): Json[] {
-  let found: Json[] = [claims];
+  let values: Json[] = [claims];
   for (const step of path)
-    found = found.flatMap((value) => {
+    values = values.flatMap((value) => {
       if (Array.isArray(value)) {
         if (step === null) return value;
         return typeof step === 'number' && step in value ? [value[step] as Json] : [];
@@ -29,10 +30,10 @@ export function valuesAt(claims: Json, path: Path): Json[] {
       if (typeof value !== 'object' || value === null || typeof step !== 'string') return [];
       return Object.hasOwn(value, step) ? [value[step] as Json] : [];
     });
-  return found;
+  return values;
 }
 
-/** The claims at the paths, as they are shown to a person. */
+/** Claims at the paths, for display. */
 export function claimsAt(claims: Json, paths: readonly Path[]): Claim[] {
   return paths.flatMap((path) => {
     const values = valuesAt(claims, path);
@@ -41,8 +42,8 @@ export function claimsAt(claims: Json, paths: readonly Path[]): Claim[] {
   });
 }
 
-/** A value of the same kind that is not this one, as somebody would choose who wants more than the issuer said. */
-export function another(value: Json): Json {
+/** A different value of the same type, for attacks on integrity. */
+export function differentValue(value: Json): Json {
   if (typeof value === 'boolean') return !value;
   if (typeof value === 'number') return value + 1;
   if (typeof value === 'string') return `${value}x`;

@@ -1,10 +1,10 @@
-/** What went over the wire, as text. */
+/** An HTTP exchange as text. */
 export type Exchange = {
   readonly method: string;
   readonly url: string;
   readonly requestHeaders: Readonly<Record<string, string>>;
   readonly requestBody: string;
-  /** Absent where no answer came; `error` says why. */
+  /** Absent without a response; `error` contains the reason. */
   readonly status?: number;
   readonly responseHeaders: Readonly<Record<string, string>>;
   readonly responseBody: string;
@@ -14,16 +14,16 @@ export type Exchange = {
 
 export type Fetch = typeof globalThis.fetch;
 
-/** A batch of credentials with large images is the largest document of these protocols. */
+/** The largest document of these protocols is a batch of credentials with large images. */
 const MAX_BYTES = 20 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
 
-/** Calls as `fetch` does, and tells `heard` of each call once it has ended. */
-export function listening(fetch: Fetch, heard: (exchange: Exchange) => void): Fetch {
+/** Wraps `fetch` and passes each completed exchange to `onExchange`. */
+export function observeFetch(fetch: Fetch, onExchange: (exchange: Exchange) => void): Fetch {
   return async (input, init) => {
     const request = new Request(input, { ...init, signal: init?.signal ?? AbortSignal.timeout(TIMEOUT_MS) });
     const requestBody = await request.clone().text();
-    const sent = {
+    const sentRequest = {
       method: request.method,
       url: request.url,
       requestHeaders: Object.fromEntries(request.headers),
@@ -36,13 +36,13 @@ export function listening(fetch: Fetch, heard: (exchange: Exchange) => void): Fe
       const responseBody = await readText(answer);
       const responseHeaders = Object.fromEntries(answer.headers);
       const { status } = answer;
-      heard({ ...sent, status, responseHeaders, responseBody, milliseconds: milliseconds() });
+      onExchange({ ...sentRequest, status, responseHeaders, responseBody, milliseconds: milliseconds() });
       const hasNoBody = [204, 205, 304].includes(status);
-      const body = hasNoBody ? null : unnotified(request.url, responseBody);
+      const body = hasNoBody ? null : withoutNotificationId(request.url, responseBody);
       return new Response(body, { status, headers: answer.headers });
     } catch (error) {
-      const said = error instanceof Error ? error.message : String(error);
-      heard({ ...sent, responseHeaders: {}, responseBody: '', milliseconds: milliseconds(), error: said });
+      const errorMessage = error instanceof Error ? error.message : String(error);
+      onExchange({ ...sentRequest, responseHeaders: {}, responseBody: '', milliseconds: milliseconds(), error: errorMessage });
       throw error;
     }
   };
@@ -65,14 +65,14 @@ async function readText(answer: Response): Promise<string> {
 }
 
 /**
- * The releases in use (0.4.6 of @openid4vc) take a `notification_id` for a fault where deferred credentials come, which is where
- * OpenID4VCI 1.0 section 9.2 has it. They do not see it.
+ * Version 0.4.6 of @openid4vc treats a `notification_id` in a deferred response as an error, although OpenID4VCI 1.0 section 9.2 permits
+ * it. It is removed.
  */
-function unnotified(url: string, body: string): string {
+function withoutNotificationId(url: string, body: string): string {
   if (!/\/deferred/.test(new URL(url).pathname)) return body;
   try {
-    const { notification_id: _unseen, ...rest } = JSON.parse(body) as Record<string, unknown>;
-    return JSON.stringify(rest);
+    const { notification_id: _unseen, ...remaining } = JSON.parse(body) as Record<string, unknown>;
+    return JSON.stringify(remaining);
   } catch {
     return body;
   }

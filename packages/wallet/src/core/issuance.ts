@@ -11,47 +11,47 @@ type Access = {
 };
 type Origin = Omit<CardSource, 'text' | 'holder'>;
 
-/** A credential that the issuer promised for later (OpenID4VCI 1.0 section 9). */
-export type Promised = {
+/** A credential that the issuer deferred (OpenID4VCI 1.0 section 9). */
+export type DeferredCredential = {
   readonly transactionId: string;
   readonly look: CardSource['look'];
-  /** Seconds until the issuer wants to be asked. */
+  /** Polling interval of the issuer in seconds. */
   readonly interval: number;
 };
-type Pending = Promised & {
+type DeferredIssuance = DeferredCredential & {
   readonly read: ReadOffer;
   readonly origin: Origin;
   readonly holder: HolderKey;
 } & Access;
 
-export type Received = {
+export type IssuanceResult = {
   readonly credentials: readonly StoredCredential[];
-  readonly promised: readonly Promised[];
+  readonly promised: readonly DeferredCredential[];
 };
 
-/** On the way through the pages of an authorization server (OpenID4VCI 1.0 section 3.4). */
+/** A pending authorization (OpenID4VCI 1.0 section 3.4). */
 export type Authorization = {
-  /** Where the user's browser goes. */
+  /** The URL for the user's browser. */
   readonly url: string;
-  /** @param returned the address that the browser was sent back to. */
-  complete(returned: string): Promise<Received>;
+  /** @param returned the redirect of the browser. */
+  complete(returned: string): Promise<IssuanceResult>;
 };
 
 export const CLIENT_ID = 'https://wallet.example.org';
 
-/** The wallet's side of OpenID4VCI. */
+/** The OpenID4VCI client of the wallet. */
 export class Issuance {
   readonly #vci: Openid4vciClient;
   readonly #keys: Keys;
   readonly #notifiable = new Map<string, { read: ReadOffer; notificationId: string } & Access>();
-  #pending: Pending[] = [];
+  #pending: DeferredIssuance[] = [];
 
   constructor(callbacks: CallbackContext, keys: Keys) {
     this.#vci = new Openid4vciClient({ callbacks });
     this.#keys = keys;
   }
 
-  get promised(): readonly Promised[] {
+  get promised(): readonly DeferredCredential[] {
     return this.#pending;
   }
 
@@ -61,7 +61,7 @@ export class Issuance {
     return describeOffer(offer, metadata, languages);
   }
 
-  async accept(read: ReadOffer, txCode?: string): Promise<Received> {
+  async accept(read: ReadOffer, txCode?: string): Promise<IssuanceResult> {
     const signer = signerOf(await this.#keys.make());
     const token = await this.#vci.retrievePreAuthorizedCodeAccessTokenFromOffer({
       credentialOffer: read.offer,
@@ -86,7 +86,7 @@ export class Issuance {
       scope: scopes.join(' '),
       dpop: { signer },
     });
-    const complete = async (returned: string): Promise<Received> => {
+    const complete = async (returned: string): Promise<IssuanceResult> => {
       const server = issuerMetadata.authorizationServers.find(({ issuer }) => issuer === request.authorizationServer);
       const answer = this.#vci.parseAndVerifyAuthorizationResponseRedirectUrl({
         url: returned,
@@ -108,10 +108,10 @@ export class Issuance {
     return { url: request.authorizationRequestUrl, complete };
   }
 
-  /** Asks once for each that was promised. @returns what came; what is not ready stays promised. */
+  /** Polls each deferred credential once. @returns the issued ones; the others stay pending. */
   async fetchPromised(): Promise<readonly StoredCredential[]> {
     const received: StoredCredential[] = [];
-    const waiting: Pending[] = [];
+    const waiting: DeferredIssuance[] = [];
     for (const pending of this.#pending) {
       const { read, origin, holder, accessToken, dpop, transactionId } = pending;
       const { deferredCredentialResponse } = await this.#vci.retrieveDeferredCredentials({
@@ -128,21 +128,21 @@ export class Issuance {
     return received;
   }
 
-  /** Tells the issuer that the user has thrown a card away (OpenID4VCI 1.0 section 11.1). */
+  /** Notifies the issuer that the user deleted a credential (OpenID4VCI 1.0 section 11.1). */
   async discard(card: StoredCredential): Promise<void> {
     const notifiable = this.#notifiable.get(card.id);
     this.#notifiable.delete(card.id);
     if (notifiable !== undefined) await this.#notify(notifiable, 'credential_deleted');
   }
 
-  async #receive(read: ReadOffer, access: Access, clientId?: string): Promise<Received> {
+  async #receive(read: ReadOffer, access: Access, clientId?: string): Promise<IssuanceResult> {
     const received: StoredCredential[] = [];
-    const before = this.#pending.length;
+    const pendingBefore = this.#pending.length;
     for (const { configurationId, look, labels } of read.credentials) {
       const origin = { configurationId, issuer: read.issuer, look, labels };
       received.push(...(await this.#collect(read, access, origin, clientId)));
     }
-    return { credentials: received, promised: this.#pending.slice(before) };
+    return { credentials: received, promised: this.#pending.slice(pendingBefore) };
   }
 
   async #collect(read: ReadOffer, access: Access, origin: Origin, clientId: string | undefined) {

@@ -11,14 +11,14 @@ export type PublicJwk = {
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 
-/** @param isExportable only for a wallet that keeps its cards in a file. */
+/** @param isExportable true for a wallet that stores its credentials in a file. */
 export async function newKey(isExportable = false): Promise<HolderKey> {
   const pair = await crypto.subtle.generateKey(ALGORITHM, isExportable, ['sign', 'verify']);
   const { crv = '', x = '', y = '' } = await crypto.subtle.exportKey('jwk', pair.publicKey);
   return { privateKey: pair.privateKey, publicJwk: { kty: 'EC', crv, x, y } };
 }
 
-/** ECDSA with SHA-256, the signature in the form of JOSE and COSE. */
+/** ECDSA with SHA-256; the signature has the format of JOSE and COSE. */
 export async function signBytes({ privateKey }: HolderKey, bytes: Uint8Array): Promise<Uint8Array> {
   const signature = await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, privateKey, plain(bytes));
   return new Uint8Array(signature);
@@ -40,7 +40,7 @@ export function randomBytes(length: number): Uint8Array<ArrayBuffer> {
   return crypto.getRandomValues(new Uint8Array(length));
 }
 
-/** WebCrypto takes no view on memory that might be shared. */
+/** WebCrypto rejects views on shared memory. */
 function plain(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes.buffer instanceof ArrayBuffer ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);
 }

@@ -20,16 +20,16 @@ import {
 } from '@owf/mdoc';
 import { base64url, calculateJwkThumbprint, type JWK } from 'jose';
 import { publicKeyOf } from './certificates.ts';
-import { another, type Json, type JsonObject, type Path } from './claims.ts';
+import { differentValue, type Json, type JsonObject, type Path } from './claims.ts';
 import { digest, type HolderKey, randomBytes, signBytes } from './keys.ts';
 
-/** An mdoc as an issuer hands it over (ISO/IEC 18013-5 section 8.3.2.1.2.2). */
+/** An issued mdoc (ISO/IEC 18013-5 section 8.3.2.1.2.2). */
 export type Mdoc = {
   readonly issuerSigned: IssuerSigned;
   readonly docType: string;
   readonly claims: JsonObject;
   readonly chain: readonly string[];
-  /** As in an SD-JWT VC (Token Status List section 6.3). */
+  /** Like in an SD-JWT VC (Token Status List section 6.3). */
   readonly status: Json;
 };
 
@@ -38,20 +38,20 @@ export function readMdoc(text: string): Mdoc {
   const { docType } = issuerSigned.issuerAuth.mobileSecurityObject;
   const claims: JsonObject = {};
   for (const [namespace, items] of issuerSigned.issuerNamespaces.issuerNamespaces)
-    claims[namespace] = Object.fromEntries(items.map((item) => [item.elementIdentifier, readable(item.elementValue)]));
+    claims[namespace] = Object.fromEntries(items.map((item) => [item.elementIdentifier, toJson(item.elementValue)]));
   const chain = (issuerSigned.issuerAuth.x5chain ?? []).map(toBase64);
   return { issuerSigned, docType, claims, chain, status: statusIn(issuerSigned) };
 }
 
-/** The library reads the members of ISO/IEC 18013-5 and leaves out this one. */
+/** Parses the status, which the library omits because it is not part of ISO/IEC 18013-5. */
 function statusIn({ issuerAuth }: IssuerSigned): Json {
   const item = cborDecode<DataItem<Map<string, unknown>>>(issuerAuth.payload ?? new Uint8Array(), {
     unwrapTopLevelDataItem: false,
   });
-  return readable(item.data.get('status') ?? null);
+  return toJson(item.data.get('status') ?? null);
 }
 
-/** @throws Error when the certificate in it did not sign it, or an element is not the one that was signed. */
+/** @throws Error for an invalid signature, or an element that does not match its digest. */
 export async function verifyMdoc({ issuerSigned }: Mdoc): Promise<void> {
   const { issuerAuth, issuerNamespaces } = issuerSigned;
   if (!(await issuerAuth.verifySignature({}, context()))) throw new Error('the certificate in the credential did not sign it');
@@ -66,11 +66,11 @@ export type DeviceBinding = {
   readonly responseUri: string;
   readonly nonce: string;
   readonly holder: HolderKey;
-  /** The key that the response is encrypted to, when it is. */
+  /** The encryption key of the response, if it is encrypted. */
   readonly encryptionKey: JWK | undefined;
 };
 
-/** Shows the elements at the paths, signed over this request (OpenID4VP 1.0 appendix B.2.6.1). */
+/** Presents the elements at the paths, signed for this request (OpenID4VP 1.0 appendix B.2.6.1). */
 export async function presentMdoc(
   { issuerSigned, docType }: Mdoc,
   paths: readonly Path[],
@@ -98,7 +98,7 @@ export async function presentMdoc(
   const document = Document.create({
     docType,
     issuerSigned: IssuerSigned.create({
-      issuerNamespaces: IssuerNamespaces.create({ issuerNamespaces: shown(issuerSigned, paths, altered) }),
+      issuerNamespaces: IssuerNamespaces.create({ issuerNamespaces: disclosedItems(issuerSigned, paths, altered) }),
       issuerAuth: issuerSigned.issuerAuth,
     }),
     deviceSigned: DeviceSigned.create({
@@ -109,45 +109,45 @@ export async function presentMdoc(
   return DeviceResponse.createSimple({ documents: [document] }).encodedForOid4Vp;
 }
 
-function shown({ issuerNamespaces }: IssuerSigned, paths: readonly Path[], altered: Path | undefined) {
-  const kept = new Map<string, IssuerSignedItem[]>();
+function disclosedItems({ issuerNamespaces }: IssuerSigned, paths: readonly Path[], altered: Path | undefined) {
+  const itemsByNamespace = new Map<string, IssuerSignedItem[]>();
   for (const [namespace, items] of issuerNamespaces.issuerNamespaces) {
     const isAt = ({ elementIdentifier }: IssuerSignedItem, path: Path) => path[0] === namespace && path[1] === elementIdentifier;
     const chosen = items.filter((item) => paths.some((path) => isAt(item, path)));
-    const told = chosen.map((item) => (altered !== undefined && isAt(item, altered) ? forged(item) : item));
-    if (told.length > 0) kept.set(namespace, told);
+    const disclosed = chosen.map((item) => (altered !== undefined && isAt(item, altered) ? forged(item) : item));
+    if (disclosed.length > 0) itemsByNamespace.set(namespace, disclosed);
   }
-  return kept;
+  return itemsByNamespace;
 }
 
 function forged({ digestId, random, elementIdentifier, elementValue }: IssuerSignedItem): IssuerSignedItem {
-  const value = another(readable(elementValue));
+  const value = differentValue(toJson(elementValue));
   return IssuerSignedItem.fromOptions({ digestId, random, elementIdentifier, elementValue: value });
 }
 
-/** What the library leaves to whoever uses it. */
+/** Cryptographic functions that the library requires. */
 function context(holder?: HolderKey): MdocContext {
-  const never = (what: string) => () => {
+  const unsupported = (what: string) => () => {
     throw new Error(`this wallet has no ${what}`);
   };
   return {
     crypto: {
       random: randomBytes,
       digest: ({ digestAlgorithm, bytes }) => digest(bytes, digestAlgorithm),
-      calculateEphemeralMacKey: never('MAC keys'),
+      calculateEphemeralMacKey: unsupported('MAC keys'),
     },
     cose: {
       sign1: {
-        sign: ({ toBeSigned }) => (holder === undefined ? never('key for this')() : signBytes(holder, toBeSigned)),
-        verify: ({ key, sign1 }) => verifies(key.jwk, sign1.signature, sign1.toBeSigned),
+        sign: ({ toBeSigned }) => (holder === undefined ? unsupported('key for this')() : signBytes(holder, toBeSigned)),
+        verify: ({ key, sign1 }) => verifySignature(key.jwk, sign1.signature, sign1.toBeSigned),
       },
-      mac0: { sign: never('MACs'), verify: never('MACs') },
+      mac0: { sign: unsupported('MACs'), verify: unsupported('MACs') },
     },
     x509: {
-      getIssuerNameField: never('need of names'),
+      getIssuerNameField: unsupported('need of names'),
       getPublicKey: async ({ certificate, alg }) => CoseKey.fromJwk({ ...(await publicKeyOf(toBase64(certificate), alg)) }),
-      verifyCertificateChain: never('trust anchors'),
-      getCertificateData: never('need of certificate data'),
+      verifyCertificateChain: unsupported('trust anchors'),
+      getCertificateData: unsupported('need of certificate data'),
     },
   };
 }
@@ -158,24 +158,24 @@ const HASHES: Readonly<Record<string, string>> = {
   'P-521': 'SHA-512',
 };
 
-async function verifies(jwk: object, signature: Uint8Array, bytes: Uint8Array): Promise<boolean> {
+async function verifySignature(jwk: object, signature: Uint8Array, bytes: Uint8Array): Promise<boolean> {
   const { kty, crv, x, y } = jwk as { kty: string; crv: string; x: string; y: string };
   const algorithm = { name: 'ECDSA', namedCurve: crv };
   const key = await crypto.subtle.importKey('jwk', { kty, crv, x, y }, algorithm, false, ['verify']);
   const hash = HASHES[crv] ?? 'SHA-256';
-  const [given, signed] = [new Uint8Array(signature), new Uint8Array(bytes)];
-  return crypto.subtle.verify({ name: 'ECDSA', hash }, key, given, signed);
+  const [signatureBytes, signed] = [new Uint8Array(signature), new Uint8Array(bytes)];
+  return crypto.subtle.verify({ name: 'ECDSA', hash }, key, signatureBytes, signed);
 }
 
-/** CBOR has dates and bytes, which are text for a person and for DCQL. */
-function readable(value: unknown): Json {
+/** Converts CBOR dates and bytes to text, for display and for DCQL. */
+function toJson(value: unknown): Json {
   if (value instanceof DateOnly) return value.toISOString();
   if (value instanceof Date) return value.toISOString();
   if (value instanceof Uint8Array) return base64url.encode(value);
-  if (value instanceof Map) return Object.fromEntries([...value].map(([name, entry]) => [String(name), readable(entry)]));
-  if (Array.isArray(value)) return value.map(readable);
+  if (value instanceof Map) return Object.fromEntries([...value].map(([name, entry]) => [String(name), toJson(entry)]));
+  if (Array.isArray(value)) return value.map(toJson);
   if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, readable(entry)]));
+    return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, toJson(entry)]));
   return typeof value === 'bigint' ? Number(value) : (value as Json);
 }
 

@@ -1,6 +1,6 @@
 import type { CardFormat } from './cards.ts';
 
-/** What this wallet does wrong when it is told to, so that one sees that it is refused. */
+/** Deliberate errors of this wallet, which show that verifiers reject them. */
 export const MISBEHAVIOURS = {
   replay: {
     title: 'Send the answer twice',
@@ -45,7 +45,7 @@ export function isMisbehaviour(word: string): word is Misbehaviour {
   return Object.hasOwn(MISBEHAVIOURS, word);
 }
 
-/** @returns whether there is such a thing for cards of this format. */
+/** @returns true if the misbehaviour exists for this format. */
 export function canMisbehave(misbehaviour: Misbehaviour, format: CardFormat): boolean {
   return (MISBEHAVIOURS[misbehaviour].formats as readonly CardFormat[]).includes(format);
 }

@@ -1,7 +1,7 @@
 import { config } from 'zod';
 
 /**
- * Imported before everything that makes schemas: pages with a strict content security policy report every try to compile code, also one that
- * is given up.
+ * Imported before all modules with schemas: pages with a strict content security policy report every attempt to compile code, even one that
+ * fails gracefully.
  */
 config({ jitless: true });

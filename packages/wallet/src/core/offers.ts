@@ -5,18 +5,18 @@ import type { Path } from './claims.ts';
 export type Offer = Awaited<ReturnType<Openid4vciClient['resolveCredentialOffer']>>;
 export type IssuerMetadata = Awaited<ReturnType<Openid4vciClient['resolveIssuerMetadata']>>;
 
-/** What an offer says, for a person who is to decide. */
+/** Content of an offer for the user's decision. */
 export type ReadOffer = {
   readonly issuer: StoredCredential['issuer'];
   readonly credentials: readonly OfferedCredential[];
   readonly grant: 'pre_authorized_code' | 'authorization_code';
-  /** What the issuer sent by another way; absent: none is asked for. */
+  /** Input of the transaction code; absent if none is required. */
   readonly txCode?: {
     readonly inputMode: 'numeric' | 'text';
     readonly length?: number;
     readonly description?: string;
   };
-  /** As it came. */
+  /** The unchanged offer. */
   readonly offer: Offer;
   readonly metadata: IssuerMetadata;
 };
@@ -31,7 +31,7 @@ export type OfferedCredential = {
 
 const PRE_AUTHORIZED = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
 
-/** @throws Error when the issuer does not have what it offers. */
+/** @throws Error when the issuer's metadata lack an offered configuration. */
 export function describeOffer(offer: Offer, metadata: IssuerMetadata, languages: readonly string[]): ReadOffer {
   const grants = (offer.grants ?? {}) as Record<string, { tx_code?: Record<string, unknown> } | undefined>;
   const code = grants[PRE_AUTHORIZED];
@@ -56,12 +56,12 @@ export function describeOffer(offer: Offer, metadata: IssuerMetadata, languages:
 
 function issuerOf({ credentialIssuer }: IssuerMetadata, languages: readonly string[]): StoredCredential['issuer'] {
   const { credential_issuer: identifier, display } = credentialIssuer;
-  const shown = inLanguage(display as Shown[] | undefined, languages);
-  const name = shown?.name ?? new URL(identifier).host;
-  return { identifier, name, ...defined({ logo: pictureOf(shown?.logo) }) };
+  const entry = inLanguage(display as DisplayEntry[] | undefined, languages);
+  const name = entry?.name ?? new URL(identifier).host;
+  return { identifier, name, ...defined({ logo: pictureOf(entry?.logo) }) };
 }
 
-type Shown = {
+type DisplayEntry = {
   name?: string;
   locale?: string;
   description?: string;
@@ -70,30 +70,30 @@ type Shown = {
   logo?: { uri?: string; alt_text?: string };
   background_image?: { uri?: string };
 };
-type ShownClaim = { path?: Path; display?: Shown[] };
+type ClaimEntry = { path?: Path; display?: DisplayEntry[] };
 
 function credentialOf({ credentialIssuer }: IssuerMetadata, id: string, languages: readonly string[]): OfferedCredential {
   const supported = credentialIssuer.credential_configurations_supported[id] as Record<string, unknown> | undefined;
   if (supported === undefined) throw new Error(`the issuer offers "${id}", which it does not have`);
-  // From draft 15 on, what is shown stands in `credential_metadata`.
-  const about = (supported['credential_metadata'] ?? supported) as {
-    display?: Shown[];
-    claims?: ShownClaim[];
+  // Since draft 15, display data are in `credential_metadata`.
+  const displayMetadata = (supported['credential_metadata'] ?? supported) as {
+    display?: DisplayEntry[];
+    claims?: ClaimEntry[];
   };
-  const shown = inLanguage(about.display, languages);
-  const claims = Array.isArray(about.claims) ? about.claims : [];
+  const display = inLanguage(displayMetadata.display, languages);
+  const claims = Array.isArray(displayMetadata.claims) ? displayMetadata.claims : [];
   return {
     configurationId: id,
     format: String(supported['format']),
     type: String(supported['vct'] ?? supported['doctype'] ?? id),
     look: {
-      name: shown?.name ?? id,
+      name: display?.name ?? id,
       ...defined({
-        description: shown?.description,
-        backgroundColor: shown?.background_color,
-        textColor: shown?.text_color,
-        logo: pictureOf(shown?.logo),
-        backgroundImage: shown?.background_image?.uri,
+        description: display?.description,
+        backgroundColor: display?.background_color,
+        textColor: display?.text_color,
+        logo: pictureOf(display?.logo),
+        backgroundImage: display?.background_image?.uri,
       }),
     },
     labels: claims.flatMap(({ path, display }) => {
@@ -103,17 +103,17 @@ function credentialOf({ credentialIssuer }: IssuerMetadata, id: string, language
   };
 }
 
-function pictureOf(logo: Shown['logo']): Picture | undefined {
+function pictureOf(logo: DisplayEntry['logo']): Picture | undefined {
   if (logo?.uri === undefined) return undefined;
   return { uri: logo.uri, ...defined({ altText: logo.alt_text }) };
 }
 
-/** The first in a language of the user, else in none, else the first. */
-function inLanguage(shown: readonly Shown[] | undefined, languages: readonly string[]): Shown | undefined {
+/** The first entry in a language of the user, else one without language, else the first. */
+function inLanguage(entries: readonly DisplayEntry[] | undefined, languages: readonly string[]): DisplayEntry | undefined {
   for (const language of languages) {
-    const [wanted] = language.toLowerCase().split('-');
-    const found = shown?.find(({ locale }) => locale?.toLowerCase().split('-')[0] === wanted);
-    if (found !== undefined) return found;
+    const [primaryTag] = language.toLowerCase().split('-');
+    const entry = entries?.find(({ locale }) => locale?.toLowerCase().split('-')[0] === primaryTag);
+    if (entry !== undefined) return entry;
   }
-  return shown?.find(({ locale }) => locale === undefined) ?? shown?.[0];
+  return entries?.find(({ locale }) => locale === undefined) ?? entries?.[0];
 }

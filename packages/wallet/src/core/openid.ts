@@ -4,7 +4,7 @@ import { alternativeNames, pem, publicKeyOf } from './certificates.ts';
 import type { Fetch } from './exchanges.ts';
 import { digest, type HolderKey, newKey, randomBytes, signJwt } from './keys.ts';
 
-/** The keys of a wallet, which the packages name by their public part. */
+/** Keys of a wallet, which the packages identify by their public part. */
 export class Keys {
   readonly #keys = new Map<string, HolderKey>();
   readonly #areExportable: boolean;
@@ -32,9 +32,9 @@ export function signerOf({ publicJwk }: HolderKey): DpopSigner {
   return { method: 'jwk', alg: 'ES256', publicJwk: { ...publicJwk } as Jwk };
 }
 
-/** Signing, hashing and calling, which the @openid4vc packages leave to whoever uses them. */
+/** Callbacks for signing, hashing and HTTP that the @openid4vc packages require. */
 export function callbacksFor(keys: Keys, fetch: Fetch): CallbackContext {
-  // Plain http is only for loopback addresses, as while trying things out.
+  // The wallet accepts http for tests with loopback addresses.
   setGlobalConfig({ allowInsecureUrls: true });
   return {
     fetch: fetch as never,
@@ -61,7 +61,7 @@ export function callbacksFor(keys: Keys, fetch: Fetch): CallbackContext {
   };
 }
 
-/** Whether the certificate in its header signed a request object. */
+/** Verifies the signature of a request object with the certificate in its header. */
 async function verifyRequest(signer: JwtSigner, { compact }: { compact: string }) {
   const certificate = signer.method === 'x5c' ? signer.x5c[0] : undefined;
   if (certificate === undefined) return { verified: false as const };

@@ -5,24 +5,24 @@ import type { StoredCredential } from './cards.ts';
 import { type Signer, signerOf } from './certificates.ts';
 import { type Claim, claimsAt, type Json, type Path } from './claims.ts';
 
-export type Resolved = Awaited<ReturnType<Openid4vpClient['resolveOpenId4vpAuthorizationRequest']>>;
+export type ResolvedRequest = Awaited<ReturnType<Openid4vpClient['resolveOpenId4vpAuthorizationRequest']>>;
 
-/** What a request says, for a person who is to decide, and which cards answer it. */
+/** Content of a request for the user's decision, with the matching credentials. */
 export type ReadRequest = {
   readonly verifier: Verifier;
   readonly queries: readonly ReadQuery[];
-  /** Which queries may be answered instead of others (OpenID4VP 1.0 section 6.2); none: each has to be. */
+  /** Alternatives of queries (OpenID4VP 1.0 section 6.2); without sets every query is required. */
   readonly sets: readonly {
     readonly options: readonly (readonly string[])[];
     readonly isRequired: boolean;
     readonly purpose?: string;
   }[];
-  /** What the user agrees to with the answer, decoded. */
+  /** Decoded transaction data to which the user agrees with the response. */
   readonly transactionData: readonly Json[];
-  /** Whether the cards of this wallet are enough. */
+  /** True if the credentials of this wallet satisfy the request. */
   readonly canBeAnswered: boolean;
   readonly isEncrypted: boolean;
-  /** The request as it came. */
+  /** The unchanged request. */
   readonly payload: Readonly<Record<string, unknown>>;
 };
 
@@ -30,7 +30,7 @@ export type Verifier = {
   readonly clientId: string;
   readonly name?: string;
   readonly logoUri?: string;
-  /** Absent for a request that nobody signed. */
+  /** Absent for an unsigned request. */
   readonly signer?: Signer;
   readonly responseUri: string;
 };
@@ -43,18 +43,18 @@ export type ReadQuery = {
   readonly matches: readonly Match[];
 };
 
-/** A card that answers a query, and what it would tell. */
+/** A credential that matches a query, with the claims to disclose. */
 export type Match = { readonly credential: StoredCredential; readonly claims: readonly Claim[] };
 
-type Queried = {
+type CredentialQuery = {
   id: string;
   format: string;
   meta?: { vct_values?: string[]; doctype_value?: string };
   claims?: { path: Path; values?: Json[] }[];
 };
 
-/** @throws Error when it asks in another way than by DCQL, or for an answer that this wallet cannot give. */
-export function describeRequest(resolved: Resolved, cards: readonly StoredCredential[]): ReadRequest {
+/** @throws Error for a request without DCQL, or with a response mode that this wallet does not support. */
+export function describeRequest(resolved: ResolvedRequest, cards: readonly StoredCredential[]): ReadRequest {
   const payload = resolved.authorizationRequestPayload as Record<string, unknown>;
   if (resolved.dcql === undefined) throw new Error('the request has no DCQL query');
   if (typeof payload['response_uri'] !== 'string')
@@ -62,15 +62,16 @@ export function describeRequest(resolved: Resolved, cards: readonly StoredCreden
   const query = DcqlQuery.parse(resolved.dcql.query as DcqlQuery.Input);
   DcqlQuery.validate(query);
   const result = DcqlQuery.query(query, cards.map(dcqlCard));
-  const queries = (query.credentials as unknown as Queried[]).map((asked): ReadQuery => {
-    const found = result.credential_matches[asked.id];
-    const matches = found?.success === true ? (found.valid_credentials as unknown as Found[]) : [];
+  const queries = (query.credentials as unknown as CredentialQuery[]).map((credentialQuery): ReadQuery => {
+    const matchResult = result.credential_matches[credentialQuery.id];
+    const matches = matchResult?.success === true ? (matchResult.valid_credentials as unknown as DcqlMatch[]) : [];
     return {
-      id: asked.id,
-      format: asked.format,
-      types: asked.meta?.vct_values ?? (asked.meta?.doctype_value === undefined ? [] : [asked.meta.doctype_value]),
-      asked: asked.claims ?? [],
-      matches: matches.flatMap((match) => matchOf(asked, match, cards)),
+      id: credentialQuery.id,
+      format: credentialQuery.format,
+      types:
+        credentialQuery.meta?.vct_values ?? (credentialQuery.meta?.doctype_value === undefined ? [] : [credentialQuery.meta.doctype_value]),
+      asked: credentialQuery.claims ?? [],
+      matches: matches.flatMap((match) => matchOf(credentialQuery, match, cards)),
     };
   });
   return {
@@ -88,18 +89,18 @@ export function describeRequest(resolved: Resolved, cards: readonly StoredCreden
   };
 }
 
-type Found = {
+type DcqlMatch = {
   success: boolean;
   input_credential_index: number;
   claims: { valid_claim_sets?: { valid_claim_indexes?: number[] }[] };
 };
 
-function matchOf(asked: Queried, match: Found, cards: readonly StoredCredential[]): Match[] {
+function matchOf(query: CredentialQuery, match: DcqlMatch, cards: readonly StoredCredential[]): Match[] {
   const credential = cards[match.input_credential_index];
   if (credential === undefined || !match.success) return [];
   const indexes = match.claims.valid_claim_sets?.[0]?.valid_claim_indexes ?? [];
   const paths = indexes.flatMap((index) => {
-    const path = asked.claims?.[index]?.path;
+    const path = query.claims?.[index]?.path;
     return path === undefined ? [] : [path];
   });
   return [{ credential, claims: claimsAt(credential.claims, paths) }];
@@ -115,7 +116,7 @@ function dcqlCard({ format, type, claims, authorities }: StoredCredential): Dcql
     : { credential_format: format, vct: type, claims, ...common };
 }
 
-function verifierOf({ client, jar }: Resolved, payload: Record<string, unknown>): Verifier {
+function verifierOf({ client, jar }: ResolvedRequest, payload: Record<string, unknown>): Verifier {
   const metadata = (payload['client_metadata'] ?? {}) as { client_name?: unknown; logo_uri?: unknown };
   const leaf = jar?.signer.method === 'x5c' ? jar.signer.x5c[0] : undefined;
   return {
@@ -127,7 +128,7 @@ function verifierOf({ client, jar }: Resolved, payload: Record<string, unknown>)
   };
 }
 
-/** The key that an answer is encrypted to; undefined when it is not. */
+/** The encryption key of the response; undefined for a plain response. */
 export function encryptionKeyOf({ payload, isEncrypted }: ReadRequest): JWK | undefined {
   const { jwks } = (payload['client_metadata'] ?? {}) as { jwks?: { keys?: JWK[] } };
   return isEncrypted ? jwks?.keys?.[0] : undefined;

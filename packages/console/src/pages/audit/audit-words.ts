@@ -1,4 +1,3 @@
-/** What the interface filters by; a test holds both lists to those of the service. */
 export const KINDS = [
   'tenant',
   'client',

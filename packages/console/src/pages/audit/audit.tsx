@@ -20,7 +20,6 @@ const COLUMNS: readonly Column<Entry>[] = [
 ];
 const NAMES = ['actor', 'kind', 'action', 'target', 'since', 'sort', 'tenant'] as const;
 
-/** Who changed what, and when: the log of the tenant, or that of the service for accounts that manage tenants. */
 export default function Audit({ identity }: PageProps) {
   const asked = Object.fromEntries(NAMES.map((name) => [name, place.value.query.get(name) ?? '']));
   const query = { ...asked, since: startOf(asked['since']), sort: asked['sort'] || 'desc', limit: 50 };

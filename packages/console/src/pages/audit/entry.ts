@@ -18,7 +18,6 @@ export type Groups = {
   readonly changed: readonly Change[];
   readonly set: readonly Change[];
   readonly unset: readonly Change[];
-  /** Values stand in the log only of what is nobody's secret. */
   readonly untold: readonly Change[];
 };
 

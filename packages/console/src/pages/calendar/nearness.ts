@@ -2,7 +2,6 @@ const DAY_MS = 86_400_000;
 const SOON_DAYS = 14;
 const COMING_DAYS = 60;
 
-/** How near an end is, in a word and the colour that goes with it. */
 export function nearness(end: Date, now: Date): { readonly word: string; readonly tone: 'bad' | 'open' | 'good' } {
   const days = (end.getTime() - now.getTime()) / DAY_MS;
   if (days <= 0) return { word: 'over', tone: 'bad' };

@@ -22,7 +22,6 @@ type Props = {
 
 const pathOf = (clientId: string) => `/client/${encodeURIComponent(clientId)}`;
 
-/** What can be done to a client by one who has all of its roles. */
 export function ClientActions({ identity, client, changed, show }: Props) {
   const { clientId, roles } = client;
   const isSelf = clientId === identity.clientId;

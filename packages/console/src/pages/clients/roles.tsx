@@ -1,4 +1,3 @@
-/** What a client of a tenant may do, and what that opens. */
 export const ROLES = [
   ['issuance:manage', 'How the tenant issues, credentials, status and trust lists, keys for signing'],
   ['issuance:offer', 'Offers, deferred credentials, revocation'],
@@ -10,7 +9,6 @@ export const ROLES = [
 
 type Props = { readonly held: readonly string[]; readonly chosen?: readonly string[] };
 
-/** Roles to choose from: nobody grants one that it does not have. */
 export function RoleChoice({ held, chosen = [] }: Props) {
   return (
     <fieldset>

@@ -3,9 +3,7 @@ export type KnownClaim = {
   readonly path: readonly string[];
   readonly name: string;
   readonly required?: boolean;
-  /** Of a made-up person, for offers that try it. */
   readonly example: unknown;
-  /** Whether it alone tells who somebody is. */
   readonly identifies?: boolean;
 };
 

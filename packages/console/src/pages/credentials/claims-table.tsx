@@ -16,7 +16,6 @@ import {
   withoutClaim,
 } from './claims.ts';
 
-/** What wallets are told of the claims, a line each. */
 export function ClaimsTable({ draft }: { readonly draft: Draft }) {
   const { value } = draft;
   const [added, setAdded] = useState<readonly string[]>([]);
@@ -27,7 +26,7 @@ export function ClaimsTable({ draft }: { readonly draft: Draft }) {
       {claims.length === 0 ? (
         <p class="empty">No claim is described yet. Import some, or add one.</p>
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it, too
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it, too
         <section class="scroll claims" aria-label="Table of the claims" tabIndex={0}>
           <table>
             <thead>

@@ -4,7 +4,7 @@ import type { KnownKind } from './catalogue.ts';
 type Names = readonly string[];
 
 /** A claim to be described, wherever it comes from. */
-export type Found = { readonly path: Names; readonly name: string; readonly required: boolean };
+export type ClaimMatch = { readonly path: Names; readonly name: string; readonly required: boolean };
 
 export const isMdoc = (draft: unknown) => textAt(draft, 'config', 'format') === 'mso_mdoc';
 
@@ -13,12 +13,10 @@ export function pathOf(claim: unknown): Names {
   return listAt(claim, 'path').map((part) => (part === null ? '*' : String(part)));
 }
 
-/** How people read it: an element without its namespace. */
 export function shownPath(draft: unknown, path: Names): string {
   return (isMdoc(draft) ? path.slice(1) : path).join(' › ');
 }
 
-/** Whether the holder may withhold it, or something that it stands in. */
 export function isDisclosable(draft: unknown, path: Names): boolean {
   if (isMdoc(draft)) return true;
   const frame = at(draft, 'disclosureFrame');
@@ -48,7 +46,7 @@ export function withoutClaim(draft: unknown, index: number): unknown {
 }
 
 /** Adds what is not described yet. What can be withheld, can be from the start. */
-export function withClaims(draft: unknown, found: readonly Found[], locale: string): unknown {
+export function withClaims(draft: unknown, found: readonly ClaimMatch[], locale: string): unknown {
   return found.reduce<unknown>((sofar, { path, name, required }) => {
     const claims = listAt(sofar, 'config', 'claims');
     const isThere = claims.some((claim) => pathOf(claim).join('\n') === path.join('\n'));
@@ -78,9 +76,9 @@ export function withKind(draft: unknown, kind: KnownKind, locale: string): unkno
 const MOST = 200;
 
 /** The claims of a sample: each value that is no object. */
-export function claimsOfSample(sample: unknown, above: Names = []): readonly Found[] {
+export function claimsOfSample(sample: unknown, above: Names = []): readonly ClaimMatch[] {
   if (!isRecord(sample)) throw new Error('A sample is an object of claims, such as {"given_name": "Ada"}.');
-  const found = Object.entries(sample).flatMap(([name, value]): readonly Found[] =>
+  const found = Object.entries(sample).flatMap(([name, value]): readonly ClaimMatch[] =>
     isRecord(value) && above.length < 8
       ? claimsOfSample(value, [...above, name])
       : [{ path: [...above, name], name: titleOf(name), required: false }],
@@ -89,11 +87,11 @@ export function claimsOfSample(sample: unknown, above: Names = []): readonly Fou
 }
 
 /** The claims of a JSON Schema: its properties, and what is required of them. */
-export function claimsOfSchema(schema: unknown, above: Names = []): readonly Found[] {
+export function claimsOfSchema(schema: unknown, above: Names = []): readonly ClaimMatch[] {
   const properties = at(schema, 'properties');
   if (!isRecord(properties)) throw new Error('The schema has no properties.');
   const required = listAt(schema, 'required');
-  const found = Object.entries(properties).flatMap(([name, inner]): readonly Found[] =>
+  const found = Object.entries(properties).flatMap(([name, inner]): readonly ClaimMatch[] =>
     isRecord(at(inner, 'properties')) && above.length < 8
       ? claimsOfSchema(inner, [...above, name])
       : [
@@ -112,7 +110,6 @@ export function titleOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** In the order in which they come up; English where there is none. */
 export function languagesOf(draft: unknown): readonly string[] {
   const shown = [
     ...listAt(draft, 'config', 'display'),

@@ -34,7 +34,6 @@ function typeOf({ config, vct }: Row): string {
   return textAt(config, 'docType') || textAt(vct) || textAt(vct, 'vct') || 'hosted here';
 }
 
-/** What the tenant issues. */
 export default function Credentials({ identity, id }: PageProps) {
   if (id !== '') return <CredentialBuilder identity={identity} id={id} />;
   const sort = place.value.query.get('sort') || 'asc';

@@ -37,7 +37,7 @@ export type Certificate = {
   readonly [more: string]: unknown;
 };
 
-/** What one looks for in a certificate (RFC 5280). Nothing is verified. @throws Error where it is none. */
+/** @throws Error where it is none. */
 export function readCertificate(der: Uint8Array, now: Date): Certificate {
   const [whole, ...after] = elements(der);
   if (whole?.tag !== 0x30 || after.length > 0) throw new Error('this is no certificate');

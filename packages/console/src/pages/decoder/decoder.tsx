@@ -3,7 +3,6 @@ import { pasted } from './pasted.ts';
 import { recognise } from './recognise.ts';
 import { Tree } from './tree.tsx';
 
-/** Takes apart what somebody has in hand. It happens in this window alone. */
 export default function Decoder() {
   const text = pasted.value;
   const found = recognise(text);

@@ -8,7 +8,6 @@ const INTEGER = 0x02;
 const MAX_KEYS = 1_000;
 const MAX_DEPTH = 8;
 
-/** Whether a text is or has a private key: PEM (also encrypted), DER in base64 or hexadecimal, a JWK, a set of them, a did:jwk. */
 export function holdsPrivateKey(text: string): boolean {
   if (/-----BEGIN [A-Z0-9 ]*PRIVATE KEY/.test(text)) return true;
   if (/^[[{]/.test(text)) return hasPrivate(parsed(text), MAX_DEPTH);

@@ -11,7 +11,7 @@ const MAX_CERTIFICATES = 20;
 const OFFERS = ['credential_offer', 'credential_offer_uri'];
 const REQUESTS = ['request_uri', 'request', 'dcql_query', 'response_type'];
 
-/** Takes a text apart. Nothing is verified, and nothing is asked of anybody. @returns undefined for what it does not know. */
+/** @returns undefined for what it does not know. */
 export function recognise(pasted: string, now = new Date()): Recognised | undefined {
   const text = pasted.trim();
   if (text === '' || text.length > MAX_LENGTH) return undefined;

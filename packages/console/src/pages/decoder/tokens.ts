@@ -3,7 +3,6 @@ import type { Recognised } from './recognised.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** By `typ` of the header. */
 const TYPES: Readonly<Record<string, string>> = {
   'statuslist+jwt': 'A status list token: which credentials are revoked (Token Status List).',
   'oauth-authz-req+jwt': 'A signed request for a presentation (OpenID4VP).',

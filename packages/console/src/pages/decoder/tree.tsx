@@ -1,6 +1,5 @@
 /** Levels that are open at first. */
 const OPEN = 3;
-/** What is deeper, or longer, is somebody's trap and nobody's document. */
 const [DEEPEST, LONGEST] = [40, 500];
 
 type Props = { readonly value: unknown; readonly depth?: number };

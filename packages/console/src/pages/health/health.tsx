@@ -17,7 +17,7 @@ type Service = {
   readonly commit: string | null;
   readonly documentation: string;
 };
-type Looked = { readonly health?: Health; readonly at?: Date; readonly fault?: unknown };
+type HealthState = { readonly health?: Health; readonly at?: Date; readonly fault?: unknown };
 
 const MEANINGS = {
   ok: 'Everything works.',
@@ -26,7 +26,6 @@ const MEANINGS = {
 } as const;
 const DOCTOR = 'npx vidimus doctor';
 
-/** Whether the service and what it depends on work, for everybody who is logged in. */
 export default function HealthPage({ identity }: PageProps) {
   const service = useAsked<Service>(identity, '/');
   return (
@@ -55,7 +54,7 @@ export default function HealthPage({ identity }: PageProps) {
 }
 
 function Parts({ identity }: Pick<PageProps, 'identity'>) {
-  const [{ health, at, fault }, setLooked] = useState<Looked>({});
+  const [{ health, at, fault }, setLooked] = useState<HealthState>({});
   const [turn, setTurn] = useState(0);
   const [isBusy, setBusy] = useState(true);
   useEffect(() => {

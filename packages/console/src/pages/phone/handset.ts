@@ -12,11 +12,9 @@ import { kindOf, whatCame } from './link-kind.ts';
 
 export type Incoming = { readonly kind: 'offer'; readonly offer: ReadOffer } | { readonly kind: 'request'; readonly request: ReadRequest };
 
-/** What a phone says at the end of something. */
 export type PhoneNote = {
   readonly tone: 'good' | 'bad';
   readonly text: string;
-  /** What the packages of the wallet say of it. */
   readonly detail?: string;
 };
 
@@ -115,7 +113,6 @@ export class Handset {
     return this.#wallet.promised.length > 0;
   }
 
-  /** Who does not want an offer just leaves it. */
   dismiss(): void {
     this.incoming.value = undefined;
     this.#say('good', 'Left. The offer stays open until it ends.');

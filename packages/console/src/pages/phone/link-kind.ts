@@ -1,7 +1,6 @@
 const LOOKS =
   'A link of an offer looks like openid-credential-offer://?credential_offer_uri=…, one of a request like openid4vp://?client_id=…&request_uri=….';
 
-/** By what is in it: wallets have schemes of their own. */
 export function kindOf(link: string): 'offer' | 'request' | undefined {
   if (!/^[a-z][a-z0-9+.-]*:\S+$/i.test(link)) return undefined;
   if (/[?&#]credential_offer(_uri)?=/.test(link)) return 'offer';

@@ -199,7 +199,6 @@ function Asked({ request }: { readonly request: ReadRequest }) {
   );
 }
 
-/** What the phone wants to know now: it has the focus, so that it is read out and the next key is for it. */
 function Prompt({ children }: { readonly children: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), []);
@@ -210,7 +209,6 @@ function Prompt({ children }: { readonly children: ComponentChildren }) {
   );
 }
 
-/** What a certificate calls its owner. */
 function commonName(subject = ''): string | undefined {
   return /(?:^|,\s*)CN=((?:[^,\\]|\\.)+)/.exec(subject)?.[1];
 }

@@ -2,7 +2,6 @@ import { jsonOfBase64 } from '../../../../wallet/src/core/formats/base64.ts';
 import type { Exchange } from '../../../../wallet/src/core/index.ts';
 import { handset } from './handset.ts';
 
-/** What the phone sent and got: the protocols, for those who want to see them. */
 export function Wire() {
   const exchanges = handset.exchanges.value;
   if (exchanges.length === 0) return null;

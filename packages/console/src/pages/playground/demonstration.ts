@@ -3,7 +3,6 @@ import { logIn } from '../../api/log-in.ts';
 import { type Identity, know } from '../../shell/identities.ts';
 import { DIPLOMA, LICENCE, LICENCE_TYPE, UNIVERSITY } from './samples.ts';
 
-/** What the playground is played with: an issuer and a verifier that trusts it, each a tenant with an administrator. */
 export type Demonstration = { readonly issuer: Identity; readonly verifier: Identity };
 
 export type Progress = (done: string) => void;
@@ -12,7 +11,6 @@ type Created = { readonly clients?: readonly { readonly clientId: string; readon
 type KeyChain = { readonly rootCertificate?: string };
 
 const ISSUER_ROLES = ['clients:manage', 'issuance:manage', 'issuance:offer'];
-/** Nobody has to clear up after a demonstration. */
 const DAY_MS = 86_400_000;
 const VERIFIER_ROLES = ['clients:manage', 'presentation:manage', 'presentation:request'];
 

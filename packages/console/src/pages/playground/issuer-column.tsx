@@ -1,7 +1,7 @@
 import { Confirm } from '../../parts/confirm.tsx';
 import { clockOf } from '../../parts/time.tsx';
 import { useBusy } from '../../parts/use-busy.tsx';
-import type { Play, Turn } from './play.ts';
+import type { Play, PlayStep } from './play.ts';
 import { TurnView } from './turn-view.tsx';
 
 const NAMES: Readonly<Record<string, string>> = { diploma: 'Diploma', licence: 'Driving licence' };
@@ -10,7 +10,7 @@ const NAMES: Readonly<Record<string, string>> = { diploma: 'Diploma', licence: '
 export function IssuerColumn({ play }: { readonly play: Play }) {
   const { issuer } = play.demonstration;
   const [isBusy, run, problem] = useBusy();
-  const titleOf = (turn: Turn) => play.titled(play.offers.value, turn, `Offer: ${NAMES[turn.about]}`);
+  const titleOf = (turn: PlayStep) => play.titled(play.offers.value, turn, `Offer: ${NAMES[turn.about]}`);
   return (
     <section aria-labelledby="issuer">
       <h2 id="issuer">University</h2>

@@ -1,10 +1,10 @@
 import { handset } from '../phone/handset.ts';
-import type { Play, Turn } from './play.ts';
+import type { Play, PlayStep } from './play.ts';
 
 type Lesson = { readonly text: string; readonly isDone: (play: Play) => boolean };
 
 const refusedFor =
-  (isMeant: (turn: Turn) => boolean) =>
+  (isMeant: (turn: PlayStep) => boolean) =>
   ({ requests }: Play) =>
     requests.value.some((turn) => turn.status === 'failed' && isMeant(turn));
 
@@ -27,7 +27,6 @@ const LESSONS: readonly Lesson[] = [
   },
 ];
 
-/** What there is to see, and what was seen. */
 export function Lessons({ play }: { readonly play: Play }) {
   const next = LESSONS.findIndex(({ isDone }) => !isDone(play));
   return (

@@ -2,28 +2,24 @@ import { type Signal, signal } from '@preact/signals';
 import type { Misbehaviour } from '../../../../wallet/src/core/index.ts';
 import { ask } from '../../api/call.ts';
 import { handset } from '../phone/handset.ts';
-import type { Found } from '../status/find-session.tsx';
+import type { StatusMatch } from '../status/find-session.tsx';
 import type { ListRow } from '../status/list-row.ts';
 import type { Demonstration } from './demonstration.ts';
 
 /** An offer or a request of this game, and what became of it. */
-export type Turn = {
+export type PlayStep = {
   readonly id: string;
   readonly link: string;
   readonly about: string;
   readonly status: string;
-  /** Why a verifier refused, in its own words. */
   readonly reason?: string;
-  /** What was verified, as the verifier's backend gets it. */
   readonly learned?: Readonly<Record<string, unknown>>;
   readonly isRevoked?: boolean;
-  /** Until then a copy of the status list is good that says otherwise. */
   readonly believedUntil?: Date;
-  /** What the phone did wrong. */
   readonly misbehaviour?: Misbehaviour;
 };
 
-type Seen = {
+type PlaySession = {
   readonly status: string;
   readonly credentials?: readonly { readonly values?: Readonly<Record<string, unknown>> }[];
   readonly report?: readonly { readonly result: string; readonly check: string; readonly reason?: string }[];
@@ -32,10 +28,9 @@ type Seen = {
 
 /** One game: an issuer, a phone and a verifier, and what they did so far. It ends with the window. */
 export class Play {
-  readonly offers = signal<readonly Turn[]>([]);
-  readonly requests = signal<readonly Turn[]>([]);
+  readonly offers = signal<readonly PlayStep[]>([]);
+  readonly requests = signal<readonly PlayStep[]>([]);
   readonly demonstration: Demonstration;
-  /** What has just come and nobody looked at: the game itself, or a turn. */
   fresh = 'game';
 
   constructor(demonstration: Demonstration) {
@@ -65,14 +60,14 @@ export class Play {
   }
 
   /** The title of a turn among its like, the oldest first: each has its own. */
-  titled(turns: readonly Turn[], { id, about }: Turn, title: string): string {
+  titled(turns: readonly PlayStep[], { id, about }: PlayStep, title: string): string {
     const like = turns.filter((turn) => turn.about === about).reverse();
     const number = like.findIndex((turn) => turn.id === id) + 1;
     return number === 1 ? title : `${title} (${number})`;
   }
 
   /** The phone reads a link, as if it had scanned the code. */
-  scan({ id, link }: Turn): Promise<void> {
+  scan({ id, link }: PlayStep): Promise<void> {
     return handset.scan(link, async (misbehaviour) => {
       if (misbehaviour !== undefined)
         this.requests.value = this.requests.value.map((one) => (one.id === id ? { ...one, misbehaviour } : one));
@@ -80,7 +75,7 @@ export class Play {
     });
   }
 
-  async revoke({ id }: Turn): Promise<void> {
+  async revoke({ id }: PlayStep): Promise<void> {
     await ask(this.demonstration.issuer, 'POST', '/session/revoke', { body: { sessionId: id, status: 1 } });
     const believedUntil = await this.#copiesUntil(id);
     this.offers.value = this.offers.value.map((turn) =>
@@ -88,11 +83,10 @@ export class Play {
     );
   }
 
-  /** When the newest copy ends that somebody may have of the list; undefined where there is none. */
   async #copiesUntil(session: string): Promise<Date | undefined> {
     const { issuer } = this.demonstration;
     const query = { limit: 1 };
-    const [entry] = await ask<readonly Found[]>(issuer, 'GET', `/session/${session}/statuses`, { query });
+    const [entry] = await ask<readonly StatusMatch[]>(issuer, 'GET', `/session/${session}/statuses`, { query });
     if (entry === undefined) return undefined;
     const { expiresAt } = await ask<ListRow>(issuer, 'GET', `/status-lists/${entry.statusListId}`);
     const end = new Date(expiresAt ?? 0);
@@ -106,7 +100,7 @@ export class Play {
   }
 }
 
-async function refresh(turns: Signal<readonly Turn[]>, who: Demonstration['issuer']): Promise<void> {
+async function refresh(turns: Signal<readonly PlayStep[]>, who: Demonstration['issuer']): Promise<void> {
   const open = turns.value.filter(({ status }) => status === 'active' || status === 'fetched');
   const seen = await Promise.all(open.map(async ({ id }) => [id, await read(who, id)] as const));
   const news = new Map(seen);
@@ -117,13 +111,13 @@ async function refresh(turns: Signal<readonly Turn[]>, who: Demonstration['issue
 }
 
 /** Masked while it goes on; what was verified is shown on record, as on every page. */
-async function read(who: Demonstration['issuer'], id: string): Promise<Seen> {
-  const seen = await ask<Seen>(who, 'GET', `/session/${id}`, { query: { values: 'masked' } });
+async function read(who: Demonstration['issuer'], id: string): Promise<PlaySession> {
+  const seen = await ask<PlaySession>(who, 'GET', `/session/${id}`, { query: { values: 'masked' } });
   const isVerified = seen.status === 'completed' && seen.credentials !== undefined;
-  return isVerified ? ask<Seen>(who, 'POST', `/session/${id}/show`) : seen;
+  return isVerified ? ask<PlaySession>(who, 'POST', `/session/${id}/show`) : seen;
 }
 
-function told({ status, credentials, report, failure }: Seen): Partial<Turn> {
+function told({ status, credentials, report, failure }: PlaySession): Partial<PlayStep> {
   const failed = report?.find(({ result }) => result === 'failed');
   const reason = failed?.reason === undefined ? failure && `${failure.code}: ${failure.message}` : `${failed.check}: ${failed.reason}`;
   const values = credentials?.[0]?.values;

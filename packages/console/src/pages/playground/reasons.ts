@@ -1,4 +1,3 @@
-/** What happened, for whom the names of checks mean nothing yet. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/status_revoked/, 'The issuer revoked this credential, and says so in its signed status list.'],
   [/status_suspended/, 'The issuer suspended this credential.'],

@@ -8,11 +8,11 @@ import { Reachable } from '../../parts/reachable.tsx';
 import { say } from '../../parts/said.tsx';
 import { choose, type Identity } from '../../shell/identities.ts';
 import { linkTo } from '../../shell/place.ts';
-import type { Play, Turn } from './play.ts';
+import type { Play, PlayStep } from './play.ts';
 import { useFresh } from './use-fresh.ts';
 
 type Props = {
-  readonly turn: Turn;
+  readonly turn: PlayStep;
   readonly play: Play;
   readonly who: Identity;
   readonly title: string;

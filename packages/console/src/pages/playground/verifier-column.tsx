@@ -1,5 +1,5 @@
 import { useBusy } from '../../parts/use-busy.tsx';
-import type { Play, Turn } from './play.ts';
+import type { Play, PlayStep } from './play.ts';
 import { reasonInWords } from './reasons.ts';
 import { TurnView } from './turn-view.tsx';
 
@@ -38,7 +38,7 @@ export function VerifierColumn({ play }: { readonly play: Play }) {
   );
 }
 
-function Outcome({ turn: { status, reason, learned, misbehaviour } }: { readonly turn: Turn }) {
+function Outcome({ turn: { status, reason, learned, misbehaviour } }: { readonly turn: PlayStep }) {
   if (status === 'completed')
     return (
       <div class="outcome good">

@@ -12,7 +12,6 @@ type Props = {
   readonly unread: readonly string[];
 };
 
-/** What is asked for: kinds of credentials, and which of their claims. */
 export function AskedCredentials({ draft, kinds, unread }: Props) {
   const asked = askedOf(draft.value);
   const place = ['dcql_query', 'credentials'];

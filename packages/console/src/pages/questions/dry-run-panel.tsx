@@ -12,7 +12,6 @@ type Props = {
   readonly draft: Draft;
   readonly identity: Identity;
   readonly id: string;
-  /** Whether the service takes a try from this client. */
   readonly mayTry: boolean;
 };
 

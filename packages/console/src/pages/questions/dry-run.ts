@@ -1,12 +1,10 @@
 import { jsonOfBase64 } from '../../../../wallet/src/core/formats/base64.ts';
 import { at, isRecord } from '../../parts/json-paths.ts';
-import { type Asked, askedOf } from './question.ts';
+import { askedOf, type RequestedCredential } from './question.ts';
 
-/** What a pasted credential would answer. Nothing of it was verified: no signature, no status, no holder. */
 export type Outcome = {
   readonly type: string;
   readonly disclosed: readonly string[];
-  /** Of each query of the same type, what is there and what is not. */
   readonly answers: readonly {
     readonly id: string;
     readonly shown: readonly string[];
@@ -40,7 +38,7 @@ export async function dryRun(pasted: string, draft: unknown): Promise<Outcome> {
   };
 }
 
-function answerOf({ id, paths = [] }: Asked, claims: unknown) {
+function answerOf({ id, paths = [] }: RequestedCredential, claims: unknown) {
   const named = paths.map((path) => ({ name: path.join(' › '), isThere: selects(claims, path) }));
   return {
     id,

@@ -1,19 +1,17 @@
 import { listAt, textAt } from '../../parts/json-paths.ts';
 import { askedOf, inWords, type Kind, kindOf, knownClaim } from './question.ts';
 
-/** Something that the service allows, and that somebody who asks should think over. */
 export type Doubt = { readonly what: string; readonly change: string };
 
-type Known = {
+type LintContext = {
   readonly kinds: readonly Kind[];
-  /** Whether the kinds that this tenant issues could be read. */
   readonly knowsOwn: boolean;
 };
 
 /** More claims than most purposes need. */
 const MANY = 6;
 
-export function doubtsOf(draft: unknown, { kinds, knowsOwn }: Known): readonly Doubt[] {
+export function doubtsOf(draft: unknown, { kinds, knowsOwn }: LintContext): readonly Doubt[] {
   const doubts: Doubt[] = [];
   const asked = askedOf(draft);
   const claims = asked.flatMap(({ paths = [], format }) => paths.map((path) => ({ path, format })));

@@ -9,7 +9,6 @@ type Props = { readonly draft: Draft; readonly path: Path };
 
 const TIMES = { '': 'now', issuance: 'when the credential was issued' };
 
-/** How far a trust list is trusted. */
 export function ListOptions({ draft, path }: Props) {
   const bare = { ...draft, told: [] };
   const signers = listAt(draft.value, ...path, 'signedBy').map(String);

@@ -9,7 +9,6 @@ export type Kind = {
   readonly format: string;
   readonly type: string;
   readonly claims: readonly { readonly path: readonly string[]; readonly name: string }[];
-  /** Whether this tenant issues it. */
   readonly isOwn: boolean;
   /** Another tenant of this service that issues it. */
   readonly issuer?: string;
@@ -17,11 +16,9 @@ export type Kind = {
   readonly keyChainId?: string;
 };
 
-/** What another tenant issues. */
 export type OfOther = { readonly tenantId: string; readonly configurations: readonly unknown[] };
 
-/** What a credential query asks for, however much of it is written yet. */
-export type Asked = {
+export type RequestedCredential = {
   readonly id: string;
   readonly format: string;
   readonly types: readonly string[];
@@ -29,7 +26,7 @@ export type Asked = {
   readonly paths: readonly (readonly string[])[] | undefined;
 };
 
-export function askedOf(draft: unknown): readonly Asked[] {
+export function askedOf(draft: unknown): readonly RequestedCredential[] {
   return listAt(draft, 'dcql_query', 'credentials').map((query) => ({
     id: textAt(query, 'id'),
     format: textAt(query, 'format'),
@@ -76,7 +73,7 @@ function issued(configurations: readonly unknown[]): readonly Kind[] {
   });
 }
 
-export function kindOf(asked: Asked, kinds: readonly Kind[]): Kind | undefined {
+export function kindOf(asked: RequestedCredential, kinds: readonly Kind[]): Kind | undefined {
   return kinds.find(({ format, type }) => format === asked.format && asked.types.includes(type));
 }
 
@@ -96,14 +93,13 @@ export function knownClaim(path: readonly string[], format: string): KnownClaim 
     .find((claim) => claim.path.join('\n') === path.join('\n'));
 }
 
-/** The question as somebody would ask it. */
 export function sentenceOf(draft: unknown, kinds: readonly Kind[]): string {
   const asked = askedOf(draft);
   if (asked.length === 0) return 'Asks for nothing yet.';
   return asked.map((one) => `Asks for ${partOf(one, kinds)}.`).join(' ');
 }
 
-function partOf(asked: Asked, kinds: readonly Kind[]): string {
+function partOf(asked: RequestedCredential, kinds: readonly Kind[]): string {
   const kind = kindOf(asked, kinds);
   const what = kind?.title ?? asked.types.join(' or ');
   const from = what === '' ? 'any credential' : `a credential “${what}”`;

@@ -25,7 +25,6 @@ const COLUMNS: readonly Column<Row>[] = [
   { title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
 ];
 
-/** What the tenant asks wallets for. */
 export default function Questions({ identity, id }: PageProps) {
   if (id !== '') return <QuestionBuilder identity={identity} id={id} />;
   const sort = place.value.query.get('sort') || 'asc';

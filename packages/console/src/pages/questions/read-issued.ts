@@ -5,11 +5,6 @@ import type { Identity } from '../../shell/identities.ts';
 /** More are not offered to choose from; the JSON beside the form takes any type. */
 const MOST = 500;
 
-/**
- * What a tenant issues, at most 500, each SD-JWT VC with its type.
- * @param caller a client of it with `issuance:manage`.
- * @throws ApiFailure when the interface refuses.
- */
 export async function readIssued(caller: Identity, signal: AbortSignal): Promise<readonly unknown[]> {
   const rows: unknown[] = [];
   let cursor: string | undefined;

@@ -5,7 +5,6 @@ import { namesOf, type Trial, type TriedPresentation, type TriedQuery } from './
 
 const FORMATS: Readonly<Record<string, string>> = { 'dc+sd-jwt': 'an SD-JWT VC', mso_mdoc: 'an mdoc' };
 
-/** What a presentation is worth to the question: a sentence for each query, then every check, and what nobody looked at. */
 export function TrialView({ trial: { presentations, missing, untried } }: { readonly trial: Trial }) {
   return (
     <>
@@ -42,7 +41,6 @@ function Tried({ presentation }: { readonly presentation: TriedPresentation }) {
 }
 
 function Answer({ query: { id, result, reason, missing, report } }: { readonly query: TriedQuery }) {
-  // What the issuer or the wallet would have to mend is nothing that whoever tries can do.
   const cure = reason === undefined ? undefined : cureOf(reason);
   return (
     <>

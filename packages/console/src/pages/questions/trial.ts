@@ -23,12 +23,10 @@ export type TriedPresentation = {
   readonly queries: readonly TriedQuery[];
 };
 
-/** What came of trying a question, as the interface tells it. */
 export type Trial = {
   readonly presentations: readonly TriedPresentation[];
   readonly missing: readonly string[];
   readonly untried: readonly string[];
 };
 
-/** How people read a path. */
 export const namesOf = (paths: readonly Path[]) => paths.map((path) => path.map((step) => step ?? '*').join(' › '));

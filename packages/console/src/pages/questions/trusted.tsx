@@ -8,7 +8,6 @@ import { ListOptions } from './list-options.tsx';
 
 type Props = { readonly draft: Draft; readonly identity: Identity; readonly mayWrite: boolean };
 
-/** Whose credentials are accepted. */
 export function Trusted({ draft, identity, mayWrite }: Props) {
   const anchors = listAt(draft.value, 'trustAnchors');
   const isOwn = anchors.some((anchor) => at(anchor, 'ownAuthorities') === true);

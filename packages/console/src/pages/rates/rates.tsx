@@ -7,7 +7,6 @@ import { FAILURES, REASONS } from '../sessions/explanations.ts';
 import { shareOf } from '../webhooks/deliveries.ts';
 import { aboutWhich, PERIODS, type Period, pathOf, periodOf, rowsOf, type SessionRates } from './session-rates.ts';
 
-/** How the newest sessions went, and why those did not that went wrong. */
 export default function Rates({ identity }: PageProps) {
   const period = periodOf(place.value.query.get('period'));
   const { value, fault, again } = useAsked<SessionRates>(identity, pathOf(period));
@@ -101,7 +100,7 @@ function Outcomes({ outcomes }: Pick<SessionRates, 'outcomes'>) {
       </p>
     );
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it, too
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it, too
     <section class="scroll" aria-label="What came of sessions" tabIndex={0}>
       <table>
         <caption class="hidden">What came of sessions</caption>

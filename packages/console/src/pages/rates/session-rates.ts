@@ -26,7 +26,6 @@ export type Row = {
 
 const STATUSES = ['completed', 'failed', 'expired', 'active', 'fetched'] as const;
 
-/** By kind, with a column for each status that some session has; shares are hundredths of the kind. */
 export function rowsOf(outcomes: SessionRates['outcomes']): readonly Row[] {
   const statuses = STATUSES.filter((status) => outcomes.some((one) => one.status === status));
   return (['issuance', 'verification'] as const).flatMap((kind) => {

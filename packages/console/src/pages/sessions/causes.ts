@@ -1,10 +1,8 @@
 import { REASONS } from './explanations.ts';
 import type { Check } from './session-record.ts';
 
-/** What a response lacks: a query that nothing good answers, or a set of them. */
 const MISSING = /^missing (credential_sets)?(.+)$/;
 
-/** What a reason means, in words, also where it is none of the list. */
 export function causeOf(reason: string): string {
   const known = REASONS[reason];
   if (known !== undefined) return known;

@@ -1,7 +1,6 @@
 import { bytesOfBase64 } from '../../../../wallet/src/core/formats/base64.ts';
 import { readCertificate as readDer } from '../decoder/certificate.ts';
 
-/** What people look for in a certificate (RFC 5280). Nothing is verified here: the service and the wallet do that. */
 export type CertificateSummary = {
   readonly subject: string;
   readonly issuer: string;

@@ -9,7 +9,6 @@ type Props = {
   readonly cure: Omit<Cure, 'what'>;
 };
 
-/** Where it is changed: a link to what has a page of its own and may be opened, else its name. */
 export function CurePlace({ session, cure: { at, section } }: Props) {
   const failed = session.deliveries?.find(({ result }) => result === 'failed');
   return (

@@ -1,4 +1,3 @@
-/** Where something is changed: at the question, among its trust anchors, at the backend of the session, or in the documents. */
 export type Cure = {
   readonly what: string;
   readonly at?: 'question' | 'anchors';
@@ -76,10 +75,8 @@ const CURES: ReadonlyMap<string, Cure> = new Map(
   GROUPS.flatMap(([reasons, cure]) => reasons.split(' ').map((reason): [string, Cure] => [reason, cure])),
 );
 
-/** What to change for a reason of a report; what is not the issuer's and not the question's is the wallet's. */
 export const cureOf = (reason: string): Cure => CURES.get(reason) ?? (reason.startsWith('missing ') ? OTHER_QUERY : WALLET);
 
-/** Where to look for a failure code; what to do stands in the explanations. */
 export const FAILURE_PLACES: Readonly<Record<string, Omit<Cure, 'what'>>> = {
   claims_unavailable: { section: 'The webhook never comes' },
   webhook_failed: { section: 'A webhook failed' },

@@ -27,7 +27,6 @@ export type DeferredState = {
   readonly again: () => void;
 };
 
-/** What is deferred in a session, while it is open read again and again. */
 export function useDeferred(identity: Identity, session: SessionRecord | undefined): DeferredState {
   const [state, setState] = useState<{ deferred: readonly DeferredRecord[]; fault?: unknown }>({
     deferred: [],
@@ -64,7 +63,7 @@ async function watch(
   } while (goesOn && !signal.aborted);
 }
 
-/** Undefined where nobody answers: the next turn may find somebody. @throws ApiFailure for a refusal. */
+/** @throws ApiFailure for a refusal. */
 async function read(identity: Identity, session: string, signal: AbortSignal) {
   try {
     const query = { session };

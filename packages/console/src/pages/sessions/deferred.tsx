@@ -9,7 +9,6 @@ import type { DeferredRecord, DeferredState } from './deferred-record.ts';
 
 type Props = { readonly identity: Identity; readonly state: DeferredState; readonly again: () => void };
 
-/** Credentials that wait for somebody: give their claims, or say that they do not come. */
 export function Deferred({ identity, state: { deferred, fault, again: readAgain }, again }: Props) {
   const pending = deferred.filter(({ status }) => status === 'pending');
   if (fault !== undefined) return <Problem fault={fault} />;

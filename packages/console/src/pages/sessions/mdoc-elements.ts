@@ -3,7 +3,6 @@ import { bytesOf } from '../decoder/bytes.ts';
 import { diagnose, readCbor } from '../decoder/cbor.ts';
 import type { SessionRecord } from './session-record.ts';
 
-/** Of one mdoc that was presented: its elements, each in diagnostic notation (RFC 8949 section 8). */
 export type PresentedMdoc = {
   readonly id: string;
   readonly docType: string;
@@ -39,7 +38,6 @@ function namespacesOf(values: unknown): PresentedMdoc['namespaces'] {
   }));
 }
 
-/** JSON in diagnostic notation; what is masked is in no quotes, since nobody is told what it is. */
 function notationOf(value: unknown, indent = '', depth = 0): string {
   if (value === MASK || depth > MAX_DEPTH) return MASK;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined';

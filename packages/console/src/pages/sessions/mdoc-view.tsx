@@ -1,7 +1,6 @@
 import { presentedMdocs } from './mdoc-elements.ts';
 import type { SessionRecord } from './session-record.ts';
 
-/** What was presented of mdocs, element by element; values of persons only once somebody had them shown. */
 export function MdocElements({ session }: { readonly session: Pick<SessionRecord, 'offer' | 'credentials'> }) {
   const mdocs = presentedMdocs(session);
   if (mdocs.length === 0) return null;
@@ -16,7 +15,7 @@ export function MdocElements({ session }: { readonly session: Pick<SessionRecord
           {namespaces.map(({ name, elements }) => (
             <figure key={name} class="json">
               <figcaption>{name}</figcaption>
-              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it, too */}
+              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it, too */}
               <pre tabIndex={0}>{elements.map((element) => `${JSON.stringify(element.name)}: ${element.notation}`).join(',\n')}</pre>
             </figure>
           ))}

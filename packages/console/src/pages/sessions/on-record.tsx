@@ -16,7 +16,6 @@ type Props = { readonly identity: Identity; readonly id: string; readonly since:
 
 const MOST = 20;
 
-/** What people did with a session, and why, for whoever may read the audit log; it says nothing where somebody may not. */
 export function OnRecord({ identity, id, since }: Props) {
   const mayRead = useContext(Openable).includes('audit');
   const query = new URLSearchParams({ kind: 'session', target: id, limit: String(MOST) });

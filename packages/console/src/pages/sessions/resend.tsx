@@ -5,7 +5,6 @@ import type { DeliveryRecord } from './session-record.ts';
 
 type Props = {
   readonly identity: Identity;
-  /** Of the session. */
   readonly id: string;
   readonly delivery: DeliveryRecord;
   /** Is told what came of it. */

@@ -3,20 +3,19 @@ import { Confirm } from '../../parts/confirm.tsx';
 import { useAsked } from '../../parts/use-asked.ts';
 import type { Identity } from '../../shell/identities.ts';
 import { goTo } from '../../shell/place.ts';
-import type { Found } from '../status/find-session.tsx';
+import type { StatusMatch } from '../status/find-session.tsx';
 import { ReasonField, reasonIn } from '../status/reason.tsx';
 import { changedInWords, StatusChoice } from '../status/status-choice.tsx';
 import { isOpen, type SessionRecord } from './session-record.ts';
 
 type Props = { readonly identity: Identity; readonly session: SessionRecord; readonly again: () => void };
 
-/** What can be done with a session as it is now; what would be refused is not offered. */
 export function SessionActions({ identity, session, again }: Props) {
   const { id, kind, status } = session;
   const path = `/session/${encodeURIComponent(id)}`;
   // Nothing was issued that has a status: nothing is offered.
   const mayHaveIssued = kind === 'issuance' && status !== 'active';
-  const { value: issued = [] } = useAsked<readonly Found[]>(
+  const { value: issued = [] } = useAsked<readonly StatusMatch[]>(
     identity,
     mayHaveIssued ? `${path}/statuses?limit=25` : undefined,
     session.updatedAt,

@@ -10,7 +10,6 @@ import { type Step, stepsOf } from './steps.ts';
 
 type Props = { readonly identity: Identity; readonly id: string };
 
-/** What happens to a session while it happens, for any page. */
 export function SessionTimeline({ identity, id }: Props) {
   const { session, fault, again } = useSession(identity, id);
   const { deferred } = useDeferred(identity, session);
@@ -18,14 +17,14 @@ export function SessionTimeline({ identity, id }: Props) {
   return <Timeline identity={identity} session={session} deferred={deferred} again={again} />;
 }
 
-type Shown = {
+type TimelineProps = {
   readonly identity: Identity;
   readonly session: SessionRecord;
   readonly deferred: readonly DeferredRecord[];
   readonly again: () => void;
 };
 
-export function Timeline({ identity, session, deferred, again }: Shown) {
+export function Timeline({ identity, session, deferred, again }: TimelineProps) {
   return (
     <section class="card" aria-labelledby="timeline">
       <h2 id="timeline">What happened</h2>

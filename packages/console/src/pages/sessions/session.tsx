@@ -56,7 +56,6 @@ export function SessionPage({ identity, id }: PageProps) {
   );
 }
 
-/** Where verifiers see the status of what was issued, for whoever may open the lists. */
 function Standing({ session: { id, kind, status } }: { readonly session: SessionRecord }) {
   const mayOpen = useContext(Openable).includes('status');
   if (!mayOpen || kind !== 'issuance' || status === 'active') return null;

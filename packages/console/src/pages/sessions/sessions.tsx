@@ -37,7 +37,6 @@ function SessionList({ identity }: Pick<PageProps, 'identity'>) {
   const [isHeld, setHeld] = useState(false);
   const [text, setText] = useState(q);
   const [asked, setAsked] = useState(q);
-  // A link within the page changes it, too. Not by an effect, which comes after the first letters of whoever types at once.
   if (asked !== q) {
     setAsked(q);
     setText(q);

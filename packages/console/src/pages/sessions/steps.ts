@@ -12,12 +12,10 @@ export type Step = {
   readonly tone: 'good' | 'bad' | 'open';
   /** The same for people who do not read JSON. */
   readonly words?: readonly string[];
-  /** What is on record of it. */
   readonly record: Readonly<Record<string, unknown>>;
   readonly delivery?: DeliveryRecord;
 };
 
-/** What happened to a session, as far as it is on record, in its order. */
 export function stepsOf(session: SessionRecord, deferred: readonly DeferredRecord[] = []): readonly Step[] {
   const isIssuance = session.kind === 'issuance';
   const { offer, offerUrl, requestUrl, requestObject, isoMdocRequest } = session;
@@ -53,7 +51,6 @@ export function stepsOf(session: SessionRecord, deferred: readonly DeferredRecor
   return steps;
 }
 
-/** Whoever cancelled an offer, or let it end, says nothing of a wallet. */
 function wasRead({ status, attempts, report, failure }: SessionRecord): boolean {
   if (status === 'fetched' || status === 'completed') return true;
   return (attempts ?? report) !== undefined || (failure !== undefined && failure.code !== 'cancelled');
@@ -153,7 +150,6 @@ function endOf({ status, kind, updatedAt, failure, credentials }: SessionRecord)
   ];
 }
 
-/** What a request asks for, and in whose name. */
 function wordsOf(requestObject: string | undefined): readonly string[] {
   const { header, payload } = decoded(requestObject) ?? {};
   return [...queryInWords(membersOf(payload)['dcql_query']), ...chainOf(membersOf(header)['x5c'])];

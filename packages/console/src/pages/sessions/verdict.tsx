@@ -5,12 +5,10 @@ import { cureOf, FAILURE_PLACES } from './cures.ts';
 import { FAILURES, REASONS } from './explanations.ts';
 import type { Check, SessionRecord } from './session-record.ts';
 
-/** Of the interface, for what may name a person. */
 const MASK = '•••';
 
 type Props = { readonly session: SessionRecord };
 
-/** What came of a session: one sentence, then each check, the failed one open. */
 export function Verdict({ session }: Props) {
   const { report = [], failure } = session;
   const failed = report.find(({ result }) => result === 'failed');
@@ -46,7 +44,6 @@ function sentenceOf({ status, kind, failure }: SessionRecord, failed: Check | un
 
 type CureProps = Props & {
   readonly failure: NonNullable<SessionRecord['failure']>;
-  /** Of the first check that failed: what is to be done for it, is to be done. */
   readonly reason: string | undefined;
 };
 

@@ -25,7 +25,6 @@ const COLUMNS: readonly Column<Setting>[] = [
   { title: 'Meaning', cell: ({ description }) => <Meaning text={description} /> },
 ];
 
-/** What the service was started with, and where each of it comes from. */
 export default function Settings({ identity }: PageProps) {
   const { query } = place.value;
   const [q, source, sort] = ['q', 'source', 'sort'].map((name) => query.get(name) ?? '');

@@ -7,7 +7,7 @@ import { useAsked } from '../../parts/use-asked.ts';
 import type { Identity } from '../../shell/identities.ts';
 import { place, refine } from '../../shell/place.ts';
 import { Bitmap } from './bitmap.tsx';
-import type { Found } from './find-session.tsx';
+import type { StatusMatch } from './find-session.tsx';
 import { Lag } from './lag.tsx';
 import type { ListRow } from './list-row.ts';
 import { nameOfStatus, type ReadList, readToken, statusAt } from './token.ts';
@@ -20,7 +20,7 @@ export function AsSeen({ identity, of }: Props) {
   const [state, setState] = useState<{ readonly list?: ReadList; readonly fault?: unknown }>({});
   const index = place.value.query.get('entry') ?? '';
   const session = place.value.query.get('session') ?? '';
-  const { value: found = [] } = useAsked<readonly Found[]>(
+  const { value: found = [] } = useAsked<readonly StatusMatch[]>(
     identity,
     session === '' ? undefined : `/session/${encodeURIComponent(session)}/statuses?limit=25`,
   );
@@ -71,7 +71,7 @@ export function AsSeen({ identity, of }: Props) {
   );
 }
 
-function saidOf(list: ReadList, index: number, onRecord: readonly Found[]): string {
+function saidOf(list: ReadList, index: number, onRecord: readonly StatusMatch[]): string {
   const status = statusAt(list, index);
   if (status === undefined) return `The list has no entry ${index}.`;
   const known = onRecord.find((one) => one.index === index);

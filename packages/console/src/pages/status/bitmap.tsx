@@ -13,7 +13,6 @@ const MOST = 2_000_000;
 
 type Props = {
   readonly list: ReadList;
-  /** Index of the entry that somebody looks for. */
   readonly marked: number | undefined;
 };
 

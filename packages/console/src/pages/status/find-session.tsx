@@ -6,8 +6,7 @@ import type { Identity } from '../../shell/identities.ts';
 import { linkTo, place, refine } from '../../shell/place.ts';
 import { nameOfStatus } from './token.ts';
 
-/** Where a credential of a session stands. */
-export type Found = {
+export type StatusMatch = {
   readonly statusListId: string;
   readonly index: number;
   readonly bits: number;
@@ -25,7 +24,6 @@ type Props = {
   readonly again: unknown;
 };
 
-/** Where the credentials of a session stand in the lists; each entry leads to its place in the picture. */
 export function FindSession({ identity, again }: Props) {
   const session = place.value.query.get('session') ?? '';
   const [isWanting, setWanting] = useState(false);
@@ -63,7 +61,7 @@ export function FindSession({ identity, again }: Props) {
         {isWanting && 'Enter the id of a session: the 22 characters at the top of its page.'}
       </p>
       {session !== '' && (
-        <Table<Found>
+        <Table<StatusMatch>
           key={session}
           identity={identity}
           caption="Entries of the session"
@@ -79,7 +77,7 @@ export function FindSession({ identity, again }: Props) {
   );
 }
 
-const columnsOf = (session: string): readonly Column<Found>[] => [
+const columnsOf = (session: string): readonly Column<StatusMatch>[] => [
   {
     title: 'Entry',
     cell: ({ statusListId, index }) => <a href={linkTo('status', statusListId, { session, entry: String(index) })}>{index}</a>,

@@ -1,17 +1,15 @@
 import { at } from '../../parts/json-paths.ts';
 import { clockOf } from '../../parts/time.tsx';
-import type { Found } from './find-session.tsx';
+import type { StatusMatch } from './find-session.tsx';
 import type { ListRow } from './list-row.ts';
 import { nameOfStatus, type ReadList, statusAt } from './token.ts';
 
 type Props = {
   readonly list: ReadList;
   readonly of: ListRow;
-  /** Of the session that is looked at. */
-  readonly onRecord: readonly Found[];
+  readonly onRecord: readonly StatusMatch[];
 };
 
-/** How old the copy is that verifiers have, and what on record it does not say yet. */
 export function Lag({ list, of, onRecord }: Props) {
   const [made, ends] = ['iat', 'exp'].map((name) => momentOf(at(list.claims, name)));
   if (made === undefined || ends === undefined) return null;
@@ -34,7 +32,6 @@ export function Lag({ list, of, onRecord }: Props) {
   );
 }
 
-/** Of seconds since 1970 (RFC 7519 section 2). */
 function momentOf(seconds: unknown): Date | undefined {
   return typeof seconds === 'number' ? new Date(seconds * 1000) : undefined;
 }

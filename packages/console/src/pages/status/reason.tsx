@@ -1,4 +1,3 @@
-/** Why a status is changed, for those who read the audit log. */
 export function ReasonField() {
   return (
     <label>
@@ -11,7 +10,6 @@ export function ReasonField() {
   );
 }
 
-/** As a member of the request; none where nothing was written. */
 export function reasonIn(form: FormData): { readonly reason?: string } {
   const reason = String(form.get('reason') ?? '').trim();
   return reason === '' ? {} : { reason };

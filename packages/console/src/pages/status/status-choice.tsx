@@ -2,11 +2,9 @@ import { nameOfStatus } from './token.ts';
 
 type Props = {
   readonly label: string;
-  /** Of an entry of the list; undefined where it is not known which list that is. */
   readonly bits: number | undefined;
 };
 
-/** What credentials can become. An entry of one bit has no room for suspended. */
 export function StatusChoice({ label, bits }: Props) {
   const lacksRoom = bits === 1;
   return (
@@ -23,7 +21,6 @@ export function StatusChoice({ label, bits }: Props) {
   );
 }
 
-/** What came of it; when verifiers see it is another matter. */
 export function changedInWords(changed: number, status: number): string {
   return `${changed} ${changed === 1 ? 'credential is' : 'credentials are'} ${nameOfStatus(status)} now.`;
 }

@@ -89,7 +89,6 @@ function Facts({ list }: { readonly list: ListRow }) {
 
 type ChangeProps = {
   readonly identity: Identity;
-  /** Of the list that is shown, if one is. */
   readonly bits?: number;
   readonly done: () => void;
 };

@@ -33,7 +33,6 @@ const COLUMNS: readonly Column<ListRow>[] = [
   { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 
-/** Where credentials are revoked: the lists, and how full they are. */
 export default function Status({ identity, id }: PageProps) {
   const [turn, setTurn] = useState(0);
   if (id !== '') return <StatusListPage identity={identity} id={id} />;

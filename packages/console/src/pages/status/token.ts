@@ -2,7 +2,6 @@ import { bytesOfBase64 } from '../../../../wallet/src/core/formats/base64.ts';
 import { readJwt } from '../../../../wallet/src/core/formats/jwt.ts';
 import { at } from '../../parts/json-paths.ts';
 
-/** A status list token as anybody gets it, unpacked. Its signature is not checked here. */
 export type ReadList = {
   readonly header: unknown;
   readonly claims: unknown;
@@ -11,7 +10,6 @@ export type ReadList = {
   readonly entries: number;
 };
 
-/** Of a list; far more than the service publishes. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /** @throws Error for what is no status list token (Token Status List section 5.1). */
@@ -32,7 +30,6 @@ export function statusAt({ bits, bytes, entries }: ReadList, index: number): num
   return ((bytes[Math.floor(place / 8)] ?? 0) >> (place % 8)) & ((1 << bits) - 1);
 }
 
-/** How many entries have each status. */
 export function countsOf(list: ReadList): ReadonlyMap<number, number> {
   const counts = new Map<number, number>();
   for (let index = 0; index < list.entries; index++) {

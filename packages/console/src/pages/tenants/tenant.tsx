@@ -53,7 +53,6 @@ export function TenantPage({ identity, id }: { readonly identity: Identity; read
   );
 }
 
-/** What a tenant is for is done by a client of it: the links go on as one that is logged in. */
 function NextSteps({ tenant: { id, status } }: { readonly tenant: Tenant }) {
   const having = (role: string) => identities.value.find(({ tenantId, roles }) => tenantId === id && roles.includes(role));
   const steps = [

@@ -55,7 +55,6 @@ function TenantList({ identity }: Pick<PageProps, 'identity'>) {
       return `Tenant ${body.id} is there.`;
     }
     setMade({ ...administrator, tenantId: body.id });
-    // Whoever made it stays who they are, on a page that they may see, until they choose to go on.
     know(await logIn(administrator.clientId, administrator.secret));
     return `Tenant ${body.id} is there, and you are logged in as its administrator, too.`;
   };

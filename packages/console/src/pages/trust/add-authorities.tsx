@@ -5,13 +5,12 @@ import { AddTenant } from './add-tenant.tsx';
 import type { Anchor } from './anchors.ts';
 import { CertificateForm } from './certificate-form.tsx';
 import { issuing } from './key-chain.ts';
-import type { Wanted } from './read-certificates.ts';
+import type { CertificatePurpose } from './read-certificates.ts';
 import { useKeyChains } from './use-key-chains.ts';
 
 type Props = {
   readonly identity: Identity;
   readonly add: (anchors: readonly Anchor[]) => void;
-  /** What is done with them: they are trusted, or gathered first. */
   readonly verb: 'Trust' | 'Gather';
 };
 
@@ -53,7 +52,7 @@ function AddCertificates({ add, verb }: Omit<Props, 'identity'>) {
     <CertificateForm
       label="Certificates"
       button={`${verb} it`}
-      wanted={(form): Wanted => (form.get('as') === 'authority' ? 'authority' : 'issuer')}
+      wanted={(form): CertificatePurpose => (form.get('as') === 'authority' ? 'authority' : 'issuer')}
       take={(found, form) => {
         add(found.map(({ pem: certificate }) => ({ certificate, ...(isPin(form) && { pin: true }) })));
         return undefined;

@@ -11,7 +11,6 @@ type Props = {
   readonly verb: string;
 };
 
-/** Who may read key chains. */
 const READERS = ['issuance:manage', 'presentation:manage'];
 
 /** The authorities of another tenant, read as the client of it that is logged in here, too. */

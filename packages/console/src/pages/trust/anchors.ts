@@ -2,13 +2,10 @@ import { at, textAt } from '../../parts/json-paths.ts';
 import { readCertificate } from '../decoder/certificate.ts';
 import { derOfPem } from './read-certificates.ts';
 
-/** Somebody to be trusted, as the interface has it. */
 export type Anchor = Readonly<Record<string, unknown>>;
 
-/** A certificate is not taken apart at each key that somebody presses. */
 const names = new WeakMap<object, string>();
 
-/** What people call it. */
 export function nameOf(anchor: unknown): string {
   if (typeof anchor !== 'object' || anchor === null) return nameAnew(anchor);
   const name = names.get(anchor) ?? nameAnew(anchor);
@@ -25,7 +22,6 @@ function nameAnew(anchor: unknown): string {
   return certificateName(textAt(anchor, 'certificate'));
 }
 
-/** @param pem as somebody may have typed it. */
 export function certificateName(pem: string): string {
   try {
     const der = derOfPem(pem);

@@ -4,7 +4,6 @@ import type { Identity } from '../../shell/identities.ts';
 import { derOfPem } from './read-certificates.ts';
 import { useKeyChains } from './use-key-chains.ts';
 
-/** Own authorities, for whoever is to trust this tenant. */
 export function Authorities({ identity }: { readonly identity: Identity }) {
   const { chains, fault } = useKeyChains(identity);
   if (fault !== undefined) return <Problem fault={fault} />;

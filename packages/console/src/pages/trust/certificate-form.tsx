@@ -1,18 +1,16 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { FoundCertificate, Reading, Wanted } from './read-certificates.ts';
+import type { CertificatePurpose, FoundCertificate, Reading } from './read-certificates.ts';
 import { NOTHING, readForm } from './read-form.ts';
 
 type Props = {
   /** Says what the certificates of the form are wanted for. */
-  readonly wanted: (form: FormData) => Wanted;
+  readonly wanted: (form: FormData) => CertificatePurpose;
   /** @returns why not, in a sentence; undefined when it was done. */
   readonly take: (found: readonly FoundCertificate[], form: FormData) => string | undefined;
   readonly button: string;
-  /** What else is asked, above the certificates. */
   readonly children?: ComponentChildren;
   readonly label: string;
-  /** Whether it may do without certificates. */
   readonly isOptional?: boolean;
 };
 

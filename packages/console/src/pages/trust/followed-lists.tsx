@@ -7,7 +7,7 @@ import { Time } from '../../parts/time.tsx';
 import type { Identity } from '../../shell/identities.ts';
 import { certificateName } from './anchors.ts';
 
-type Held = {
+type HeldVersion = {
   readonly since: string;
   readonly reason: string;
   readonly signer: { readonly certificate: string; readonly fingerprint: string } | null;
@@ -19,10 +19,9 @@ type Row = {
   readonly sequenceNumber: number | null;
   readonly nextUpdate: string | null;
   readonly checkedAt: string | null;
-  readonly held: Held | null;
+  readonly held: HeldVersion | null;
 };
 
-/** Trust lists of others as the checks of this tenant found them, those first that somebody has to look at. */
 export function FollowedLists({ identity }: { readonly identity: Identity }) {
   const [turn, setTurn] = useState(0);
   const columns: readonly Column<Row>[] = [

@@ -10,14 +10,11 @@ export type FoundCertificate = {
   readonly isAuthority: boolean;
 };
 
-/** What a certificate is wanted for: an authority, an issuer by its own, or whoever signs a list. */
-export type Wanted = 'authority' | 'issuer' | 'signer';
+export type CertificatePurpose = 'authority' | 'issuer' | 'signer';
 
 export type Reading = {
   readonly found: readonly FoundCertificate[];
-  /** What was not taken and why, a sentence each. */
   readonly refused: readonly string[];
-  /** Whether a private key was among it, which whoever gave it has to hear of. */
   readonly hasKey: boolean;
 };
 
@@ -30,7 +27,6 @@ const OCTET_STRING = 0x04;
 const OBJECT_IDENTIFIER = 0x06;
 const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/g;
 
-/** A private key is nothing that anybody trusts: whoever gives one away has to hear of it. */
 const privateKeyIn = (name: string) =>
   `${name} holds a private key. Nothing of it was taken, and nothing of it left this window. Give certificates alone, and replace that key if others could read the file.`;
 
@@ -38,7 +34,7 @@ const privateKeyIn = (name: string) =>
  * Certificates of a file or of pasted text: PEM, several of them, or DER.
  * @param name what people call where it comes from, at the beginning of a sentence.
  */
-export function readCertificates(bytes: Uint8Array, name: string, wanted: Wanted, now: Date): Reading {
+export function readCertificates(bytes: Uint8Array, name: string, wanted: CertificatePurpose, now: Date): Reading {
   if (bytes.length > MAX_FILE_BYTES) return refuse(`${name} has more than ${MAX_FILE_BYTES / 1024} KiB; certificates are smaller.`);
   const text = new TextDecoder().decode(bytes);
   if (/PRIVATE KEY-----|"d"\s*:/.test(text)) return refuse(privateKeyIn(name), true);
@@ -65,7 +61,7 @@ function derOf([, label = '', body = '']: RegExpMatchArray): Uint8Array | undefi
 }
 
 /** @returns why it is not taken. */
-function judge(der: Uint8Array, name: string, wanted: Wanted, now: Date): FoundCertificate | string {
+function judge(der: Uint8Array, name: string, wanted: CertificatePurpose, now: Date): FoundCertificate | string {
   const other = otherThan(der);
   if (other === 'key') return privateKeyIn(name);
   if (other === 'bundle')
@@ -92,10 +88,6 @@ function read(der: Uint8Array, now: Date) {
   }
 }
 
-/**
- * What else is a sequence: keys (PKCS #1, PKCS #8, SEC 1) and stores of keys (PKCS #12) begin with the number of their version, also
- * half of one; encrypted keys hold their bytes beside how they are encrypted; bundles (PKCS #7) begin with an identifier.
- */
 function otherThan(der: Uint8Array): 'key' | 'bundle' | undefined {
   const length = der[1] ?? 0;
   const first = der[length > 0x80 ? 2 + (length & 0x7f) : 2];

@@ -1,4 +1,4 @@
-import { MAX_FILE_BYTES, type Reading, readCertificates, type Wanted } from './read-certificates.ts';
+import { type CertificatePurpose, MAX_FILE_BYTES, type Reading, readCertificates } from './read-certificates.ts';
 
 const MAX_FILES = 20;
 export const NOTHING: Reading = { found: [], refused: [], hasKey: false };
@@ -7,7 +7,7 @@ export const NOTHING: Reading = { found: [], refused: [], hasKey: false };
  * The certificates of a form: of its files, and of its pasted text. Nothing is kept of what is refused.
  * @param form with `file` and `text`.
  */
-export async function readForm(form: FormData, wanted: Wanted, now = new Date()): Promise<Reading> {
+export async function readForm(form: FormData, wanted: CertificatePurpose, now = new Date()): Promise<Reading> {
   const files = form.getAll('file').filter((one): one is File => one instanceof File && one.size > 0);
   const text = String(form.get('text') ?? '').trim();
   if (files.length > MAX_FILES) return { ...NOTHING, refused: [`These are more than ${MAX_FILES} files; give fewer.`] };

@@ -15,10 +15,8 @@ type Props = {
   readonly since: unknown;
 };
 
-/** As many as somebody can look at; the others come when they are wanted. */
 const PAGE_SIZE = 50;
 
-/** What fits the filter, page by page as the interface has it, as a picture and in a sentence. */
 export function Resting({ identity, kind, words, since }: Props) {
   const [page, setPage] = useState<Page<Ending>>();
   const [fault, setFault] = useState<unknown>();

@@ -2,10 +2,8 @@ import { ApiFailure, ask, type Caller, send } from '../../api/call.ts';
 import { listAt } from '../../parts/json-paths.ts';
 import { type Anchor, newAmong } from './anchors.ts';
 
-/** What came of having a question trust somebody: how many it did not trust before, or why it was not changed. */
 export type Taught = { readonly id: string; readonly added: number; readonly fault?: string };
 
-/** Nothing is written over what somebody else wrote meanwhile. */
 export async function teach(caller: Caller, id: string, anchors: readonly Anchor[]): Promise<Taught> {
   const address = `/verifier/config/${encodeURIComponent(id)}`;
   try {

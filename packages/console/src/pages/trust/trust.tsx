@@ -7,10 +7,8 @@ import { FollowedLists } from './followed-lists.tsx';
 import { ImportAuthorities } from './import-authorities.tsx';
 import { Resting } from './resting-things.tsx';
 
-/** Of the interface. */
 const KINDS = [...['authority', 'key-chain', 'anchor', 'list-signer', 'followed-list', 'published-list'], 'registration-certificate'];
 
-/** What credentials and questions rest on, and which of them fail when one of it ends; who is trusted, and by whom. */
 export default function Trust({ identity }: PageProps) {
   const { query } = place.value;
   const [turn, setTurn] = useState(0);

@@ -1,6 +1,5 @@
 import type { DeliveryRecord } from '../sessions/session-record.ts';
 
-/** What is read of a session: its deliveries, and to which session they belong. */
 export type SessionRead = { readonly id: string; readonly deliveries?: readonly DeliveryRecord[] };
 export type Delivery = DeliveryRecord & { readonly session: string };
 export type Rate = {
@@ -33,7 +32,6 @@ export function ratesOf(deliveries: readonly DeliveryRecord[]): Rate[] {
   });
 }
 
-/** Of those that came to an end, in words. */
 export function shareOf({ delivered, failed }: Rate): string {
   const ended = delivered + failed;
   return ended === 0 ? 'none has ended' : `${Math.floor((delivered / ended) * 100)} % delivered`;

@@ -1,7 +1,6 @@
 import { askPage, type Caller } from '../../api/call.ts';
 import type { SessionRead } from './deliveries.ts';
 
-/** Whoever looks for older ones asks the interface. */
 export const MOST_SESSIONS = 500;
 const PAGE_SIZE = 50;
 

@@ -9,16 +9,13 @@ import type { Identity } from '../../shell/identities.ts';
 
 type State = {
   readonly signing: 'v1' | 'off';
-  /** Null: nobody was told one yet. */
   readonly createdAt: string | null;
   readonly former: readonly unknown[];
 };
 
-/** Of the interface. */
 const READERS = ['issuance:manage', 'presentation:manage'];
 const DAY_SECONDS = 86_400;
 
-/** What backends know the calls of the service by: how it stands with it, and a new one for who has both roles. */
 export function WebhookSecret({ identity }: { readonly identity: Identity }) {
   const mayRead = READERS.some((role) => identity.roles.includes(role));
   const mayMake = READERS.every((role) => identity.roles.includes(role));

@@ -18,12 +18,10 @@ type Reading = {
   readonly fault?: unknown;
 };
 
-/** What backends did not get, of the newest sessions that the client may see. */
 export default function Webhooks({ identity }: PageProps) {
   const { reading, stop, again, resent, since } = useRecent(identity);
   const { sessions, state, fault } = reading;
   const deliveries = deliveriesOf(sessions);
-  // Whoever is restricted to some configurations is told of what was read alone.
   const { value: wide } = useAsked<SessionRates>(identity, pathOf('7d'), since);
   const open = deliveries.filter(({ result }) => result !== 'delivered');
   return (
@@ -117,7 +115,7 @@ type OpenProps = Pick<PageProps, 'identity'> & {
 function Open({ identity, deliveries, isReading, resent }: OpenProps) {
   if (deliveries.length === 0) return <p class="empty">{isReading ? 'None so far.' : 'None: backends got what they were sent.'}</p>;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it, too
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it, too
     <section class="scroll" aria-label="Failed and pending deliveries" tabIndex={0}>
       <table>
         <caption class="hidden">Failed and pending deliveries</caption>
