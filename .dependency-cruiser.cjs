@@ -22,10 +22,7 @@ module.exports = {
       comment: 'zod describes documents of the protocols; nothing else comes from outside.',
       severity: 'error',
       from: { path: '^domain/' },
-      to: {
-        dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-no-pkg', 'npm-unknown'],
-        pathNot: 'node_modules/zod/',
-      },
+      to: { dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-no-pkg', 'npm-unknown'], pathNot: 'node_modules/zod/' },
     },
     {
       name: 'domain-builtins',
@@ -45,10 +42,7 @@ module.exports = {
       comment: 'zod for input schemas, lru-cache for bounded memory.',
       severity: 'error',
       from: { path: '^application/' },
-      to: {
-        dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-no-pkg', 'npm-unknown'],
-        pathNot: 'node_modules/(zod|lru-cache)/',
-      },
+      to: { dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-no-pkg', 'npm-unknown'], pathNot: 'node_modules/(zod|lru-cache)/' },
     },
     {
       name: 'application-builtins',
@@ -57,24 +51,14 @@ module.exports = {
       from: { path: '^application/' },
       to: { dependencyTypes: ['core'], pathNot: builtins('crypto', 'zlib', 'util') },
     },
-    {
-      name: 'adapters-are-inside',
-      severity: 'error',
-      from: { path: '^adapters/' },
-      to: { path: '^(bootstrap|config|test)/' },
-    },
+    { name: 'adapters-are-inside', severity: 'error', from: { path: '^adapters/' }, to: { path: '^(bootstrap|config|test)/' } },
     {
       name: 'adapter-families-do-not-meet',
       severity: 'error',
       from: { path: '^adapters/([^/]+)/' },
       to: { path: '^adapters/([^/]+)/', pathNot: '^adapters/$1/' },
     },
-    {
-      name: 'only-bootstrap-wires',
-      severity: 'error',
-      from: { pathNot: '^bootstrap/' },
-      to: { path: 'node_modules/inversify/' },
-    },
+    { name: 'only-bootstrap-wires', severity: 'error', from: { pathNot: '^bootstrap/' }, to: { path: 'node_modules/inversify/' } },
     {
       name: 'config-reads-nothing-else',
       severity: 'error',
@@ -113,9 +97,7 @@ module.exports = {
       comment: 'What it accepts is evidence only while it shares nothing with the service.',
       severity: 'error',
       from: { path: '^packages/wallet/src/' },
-      to: {
-        path: '^(domain|application|adapters|bootstrap|config|test|tools)/|^packages/(attack|client|console)/',
-      },
+      to: { path: '^(domain|application|adapters|bootstrap|config|test|tools)/|^packages/(attack|client|console)/' },
     },
     {
       name: 'simulated-wallet-runs-in-browsers',
@@ -135,9 +117,7 @@ module.exports = {
       comment: 'It knows the public interface, as any other program does: the client and the simulated wallet, nothing of the service.',
       severity: 'error',
       from: { path: '^packages/console/src/' },
-      to: {
-        path: '^(domain|application|adapters|bootstrap|config|test|tools)/|^packages/attack/|^packages/wallet/src/(?!core/)',
-      },
+      to: { path: '^(domain|application|adapters|bootstrap|config|test|tools)/|^packages/attack/|^packages/wallet/src/(?!core/)' },
     },
     {
       name: 'console-packages',
@@ -156,10 +136,5 @@ module.exports = {
       to: { path: '^(packages|test|tools)/|node_modules/(@openid4vc|@owf|dcql|oidc-provider)/' },
     },
   ],
-  options: {
-    parser: 'swc',
-    tsPreCompilationDeps: true,
-    doNotFollow: { path: 'node_modules' },
-    exclude: { path: '^dist/' },
-  },
+  options: { parser: 'swc', tsPreCompilationDeps: true, doNotFollow: { path: 'node_modules' }, exclude: { path: '^dist/' } },
 };

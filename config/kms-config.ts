@@ -14,9 +14,7 @@ const MAX_BYTES = 256 * 1024;
 const ProviderName = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and hyphens, at most 63');
 const Text = z.string().min(1).max(4096);
 
-const Tenants = {
-  onlyFor: z.array(TenantIdSchema).min(1).optional().describe('Tenants that may have keys made here; all unless stated'),
-};
+const Tenants = { onlyFor: z.array(TenantIdSchema).min(1).optional().describe('Tenants that may have keys made here; all unless stated') };
 
 const limits = {
   timeoutSeconds: z
@@ -27,10 +25,7 @@ const limits = {
     .describe('Seconds that a call has; what takes longer is refused, and the wallet may try again'),
 };
 
-const LocalProvider = z.strictObject({
-  type: z.literal('local').describe('Keys sealed in the database of the service'),
-  ...Tenants,
-});
+const LocalProvider = z.strictObject({ type: z.literal('local').describe('Keys sealed in the database of the service'), ...Tenants });
 
 const Mount = (standard: string) => Text.default(standard).describe('Where that way to log in is enabled');
 
@@ -96,11 +91,7 @@ export type VaultSettings = z.output<typeof VaultProvider>;
 export type KmsConfig = z.output<typeof KmsConfigSchema>;
 
 /** Default without a configuration: all keys in the database. */
-export const LOCAL_KEYS: KmsConfig = {
-  default: 'local',
-  providers: { local: { type: 'local' } },
-  tenants: {},
-};
+export const LOCAL_KEYS: KmsConfig = { default: 'local', providers: { local: { type: 'local' } }, tenants: {} };
 
 /** The KMS configuration, or its faults, and the variables that it uses. */
 export type ReadKmsConfig = {
@@ -121,11 +112,7 @@ export function readKmsConfig(setting: string | undefined, dataFolder: string, e
   const file = setting === undefined ? (existsSync(defaultFile) ? defaultFile : undefined) : pathIn(setting);
   if (setting === undefined && file === undefined) return { config: LOCAL_KEYS, faults: [], secrets: [] };
   const name = file === undefined || setting !== undefined ? 'KMS_CONFIG' : defaultFile;
-  const withFaults = (...faults: string[]) => ({
-    config: LOCAL_KEYS,
-    faults: faults.map((fault) => `${name}: ${fault}`),
-    secrets: [],
-  });
+  const withFaults = (...faults: string[]) => ({ config: LOCAL_KEYS, faults: faults.map((fault) => `${name}: ${fault}`), secrets: [] });
 
   const text = file === undefined ? setting : readText(file);
   if (text === undefined) return withFaults(`there is no readable file ${file} of at most ${MAX_BYTES} bytes`);

@@ -6,10 +6,7 @@ import { cruise, type ICruiseResult } from 'dependency-cruiser';
 import { describeLayer, folderCycles, folderGraph } from './support/folder-graph.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const rules = createRequire(import.meta.url)('../.dependency-cruiser.cjs') as {
-  forbidden: unknown[];
-  options: Record<string, unknown>;
-};
+const rules = createRequire(import.meta.url)('../.dependency-cruiser.cjs') as { forbidden: unknown[]; options: Record<string, unknown> };
 const LAYERS = ['domain', 'application', 'adapters', 'bootstrap', 'config', 'packages', 'tools'];
 
 async function violations(paths: string[]): Promise<ICruiseResult> {

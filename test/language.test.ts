@@ -5,14 +5,7 @@ import { type Measure, type Measures, measureCheckout, measureLanguage } from '.
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Highest share of places that break a rule, in percent. */
-const LIMITS: Readonly<Record<keyof Measures, number>> = {
-  bindings: 2.5,
-  types: 0,
-  fragments: 0.5,
-  relatives: 2,
-  persons: 0.2,
-  titles: 1,
-};
+const LIMITS: Readonly<Record<keyof Measures, number>> = { bindings: 2.5, types: 0, fragments: 0.5, relatives: 2, persons: 0.2, titles: 1 };
 
 const PLANTED = `
 /** Of which others may go along. */

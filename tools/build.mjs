@@ -105,11 +105,7 @@ export async function build() {
  * @returns the files, and the notices of the bundled packages.
  */
 export async function bundleDemo() {
-  const options = {
-    external: packagesOf(({ dev }) => dev !== true),
-    minifySyntax: true,
-    alias: WITHOUT_NATIVE,
-  };
+  const options = { external: packagesOf(({ dev }) => dev !== true), minifySyntax: true, alias: WITHOUT_NATIVE };
   const { files, inputs } = await bundle(DEMO_PROGRAMS, options);
   return { files, notices: noticesOf(inputs), packages: packagesIn(inputs) };
 }
@@ -158,10 +154,7 @@ async function bundleConsole() {
   const outputName = (pattern) => basename(files.find(({ path }) => pattern.test(path))?.path ?? '');
   const manifest = { script: outputName(/console-[A-Z0-9]{8}\.js$/), style: outputName(/console-[A-Z0-9]{8}\.css$/) };
   files.push({ path: join(CONSOLE_BUILT, 'manifest.json'), contents: JSON.stringify(manifest) });
-  files.push({
-    path: join(CONSOLE_BUILT, 'icon.svg'),
-    contents: readFileSync(join(ROOT, CONSOLE, 'styles/icon.svg')),
-  });
+  files.push({ path: join(CONSOLE_BUILT, 'icon.svg'), contents: readFileSync(join(ROOT, CONSOLE, 'styles/icon.svg')) });
   const inputs = Object.keys(metafile.inputs).map((path) => relative(ROOT, join(ROOT, CONSOLE, path)));
   return { files, inputs };
 }

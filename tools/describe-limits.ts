@@ -98,10 +98,7 @@ function isSent(name: string, document: object): boolean {
 function operationsOf(document: object) {
   const { paths = {} } = document as { readonly paths?: Paths };
   return Object.entries(paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => ({
-      call: `${method.toUpperCase()} ${path}`,
-      operation,
-    })),
+    Object.entries(item).map(([method, operation]) => ({ call: `${method.toUpperCase()} ${path}`, operation })),
   );
 }
 

@@ -16,18 +16,12 @@ const FILE = new URL('../packages/client/src/api.d.ts', import.meta.url);
 const NOTE = '/** Written by `npm run client:generate` from the OpenAPI document; not to be edited. */\n';
 
 type OperationResponses = { readonly responses: Record<string, unknown> };
-type Document = {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationResponses>>>>;
-};
+type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, OperationResponses>>>> };
 
 /** @returns the document without the calls of wallets and without the responses that the client throws: a quarter of the whole. */
 function forClients(routes: readonly Route[]): Document {
   const clientRoutes = routes.filter(({ path }) => !path.includes('/:tenant'));
-  const document = buildOpenApi(clientRoutes, {
-    publicUrl: 'http://localhost:3000',
-    version: '0',
-    isExact: true,
-  }) as Document;
+  const document = buildOpenApi(clientRoutes, { publicUrl: 'http://localhost:3000', version: '0', isExact: true }) as Document;
   for (const { responses } of Object.values(document.paths).flatMap((item) => Object.values(item))) {
     for (const status of Object.keys(responses)) if (Number(status) >= 400) delete responses[status];
   }
@@ -39,10 +33,7 @@ export function clientTypes(routes: readonly Route[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-types-'));
   try {
     writeFileSync(join(folder, 'openapi.json'), JSON.stringify(forClients(routes)));
-    execFileSync(GENERATOR, ['openapi.json', '-o', 'api.d.ts', '--root-types=false'], {
-      cwd: folder,
-      stdio: 'pipe',
-    });
+    execFileSync(GENERATOR, ['openapi.json', '-o', 'api.d.ts', '--root-types=false'], { cwd: folder, stdio: 'pipe' });
     const text = readFileSync(join(folder, 'api.d.ts'), 'utf8');
     const generated = text.replace(/^\/\*\*[\s\S]*?\*\/\n\n?/, '');
     return NOTE + generated.replaceAll(/^ +/gm, (indent) => ' '.repeat(Math.ceil(indent.length / 2)));

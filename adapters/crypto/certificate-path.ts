@@ -113,10 +113,7 @@ export function findRightsProblem(path: readonly Certificate[], purpose: Certifi
 
 function findIssuerProblem(certificate: Certificate, issuersBelow: number, isAnchor: boolean): PathFault | undefined {
   const { basicConstraints, keyUsage } = certificate;
-  const fault = (detail: string): PathFault => ({
-    reason: 'untrusted_chain',
-    detail: `"${certificate.subjectText}": ${detail}`,
-  });
+  const fault = (detail: string): PathFault => ({ reason: 'untrusted_chain', detail: `"${certificate.subjectText}": ${detail}` });
   // RFC 5280 section 6.1.4 (k); an anchor is trusted by configuration, so only the value of the extension counts.
   if (basicConstraints?.ca !== true) return fault('not a CA');
   if (!isAnchor && !basicConstraints.critical) return fault('basic constraints are not critical');

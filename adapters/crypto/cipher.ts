@@ -109,9 +109,6 @@ class SealingKeys {
   }
 
   macKey(purpose: string): MacKey {
-    return {
-      id: this.id,
-      key: createSecretKey(Buffer.from(hkdfSync('sha256', this.#macRoot, '', purpose, 32))),
-    };
+    return { id: this.id, key: createSecretKey(Buffer.from(hkdfSync('sha256', this.#macRoot, '', purpose, 32))) };
   }
 }

@@ -51,10 +51,7 @@ export class LocalAccessTokens extends AccessTokens {
       exp: now + lifetimeSeconds,
     };
     const signed = `${HEADER}.${encodeBase64url(JSON.stringify(payload))}`;
-    return {
-      token: `${signed}.${mac(key, signed).toString('base64url')}`,
-      expiresInSeconds: lifetimeSeconds,
-    };
+    return { token: `${signed}.${mac(key, signed).toString('base64url')}`, expiresInSeconds: lifetimeSeconds };
   }
 
   override verify(token: string): VerifiedAccess | undefined {

@@ -29,9 +29,7 @@ import { sqliteSql } from './sqlite/sql.ts';
 
 /** Operations that SQLite and PostgreSQL implement differently. */
 export type DialectPaths = {
-  readonly commit: {
-    apply(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<CommitResult>;
-  };
+  readonly commit: { apply(tenantId: TenantId, change: Change, parts: Parts, now: Date): Promise<CommitResult> };
   readonly sessionBytes: SessionBytesSql;
   readonly note: (
     tenantId: TenantId,

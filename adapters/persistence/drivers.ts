@@ -18,19 +18,13 @@ export type PostgresPool = {
   readonly waitingCount: number;
 };
 type Types = { setTypeParser(type: number, parse: (text: string) => unknown): void };
-type Postgres = {
-  readonly Pool: new (options: object) => PostgresPool;
-  readonly TypeOverrides: new () => Types;
-};
+type Postgres = { readonly Pool: new (options: object) => PostgresPool; readonly TypeOverrides: new () => Types };
 
 /** Subset of better-sqlite3 that opening a database uses. */
 export type SqliteDatabase = {
   readonly inTransaction: boolean;
   pragma(text: string): unknown;
-  prepare(text: string): {
-    all(...parameters: unknown[]): Record<string, unknown>[];
-    run(...parameters: unknown[]): unknown;
-  };
+  prepare(text: string): { all(...parameters: unknown[]): Record<string, unknown>[]; run(...parameters: unknown[]): unknown };
   close(): unknown;
 };
 

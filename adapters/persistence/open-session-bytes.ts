@@ -394,13 +394,7 @@ const bytesOf = ({ requestBytes, resultBytes, answerBytes }: OpenSize) => reques
 type Lifetime = { readonly createdAt: Date; readonly expiresAt: Date };
 
 function newSize({ createdAt, expiresAt }: Lifetime, requestBytes: number): OpenSize {
-  return {
-    createdAt: createdAt.getTime(),
-    expiresAt: expiresAt.getTime(),
-    requestBytes,
-    resultBytes: 0,
-    answerBytes: 0,
-  };
+  return { createdAt: createdAt.getTime(), expiresAt: expiresAt.getTime(), requestBytes, resultBytes: 0, answerBytes: 0 };
 }
 
 function newSession(session: Lifetime, { newSession: fields }: Parts): OpenSize {

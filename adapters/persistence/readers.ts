@@ -126,9 +126,7 @@ export function tenantReader(
       versions: async (id, page) => (await seldom()).trustLists.versions(id, page),
       version: async (id, versionId) => (await seldom()).trustLists.version(id, versionId),
     },
-    recordedKeys: {
-      list: async () => (await read(RECORDED_KEYS, tenantId)).map(recordedKeyOf),
-    },
+    recordedKeys: { list: async () => (await read(RECORDED_KEYS, tenantId)).map(recordedKeyOf) },
     seenReleases: {},
     audit: { list: async (query) => (await seldom()).audit.list(query), head: async () => (await seldom()).audit.head() },
   });

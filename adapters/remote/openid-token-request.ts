@@ -47,10 +47,7 @@ function authenticate(metadata: ServerMetadata, { clientId, clientSecret }: Clie
   if (methods.includes('client_secret_basic')) {
     // RFC 6749 section 2.3.1: both halves are form-encoded before they are joined.
     const credentials = `${formEncode(clientId)}:${formEncode(clientSecret)}`;
-    return {
-      headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
-      parameters: {},
-    };
+    return { headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }, parameters: {} };
   }
   if (methods.includes('client_secret_post')) return { headers: {}, parameters: { client_id: clientId, client_secret: clientSecret } };
   throw new AuthorizationServerError(

@@ -85,11 +85,7 @@ export class RemoteRegistrar extends Registrar {
       const answer = await this.#remote.request(addressOf(account, path), {
         tenantId: account.tenantId,
         method: request.method,
-        headers: {
-          authorization: `Bearer ${token}`,
-          accept: 'application/json',
-          ...(isPost && { 'content-type': 'application/json' }),
-        },
+        headers: { authorization: `Bearer ${token}`, accept: 'application/json', ...(isPost && { 'content-type': 'application/json' }) },
         ...(isPost && { body: JSON.stringify(request.json) }),
         timeoutMs: TIMEOUT_MS,
         maxBytes: ANSWER_BYTES,

@@ -1,13 +1,7 @@
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
 
 /** Limits per schema. These parts take by far the most time to compile, some of them quadratic in their number. */
-const LIMITS = {
-  subschemas: 500,
-  keywords: 2_000,
-  'levels of nesting': 64,
-  patterns: 100,
-  'characters of patterns': 10_000,
-};
+const LIMITS = { subschemas: 500, keywords: 2_000, 'levels of nesting': 64, patterns: 100, 'characters of patterns': 10_000 };
 
 type SchemaSize = { -readonly [part in keyof typeof LIMITS]: number };
 
@@ -18,13 +12,7 @@ const DATA = new Set(['const', 'enum', 'default', 'examples', 'required', 'type'
 
 /** Counts without recursion and without interpreting the schema. */
 export function measureSchema(schema: JsonObject): SchemaSize {
-  const size = {
-    subschemas: 0,
-    keywords: 0,
-    'levels of nesting': 0,
-    patterns: 0,
-    'characters of patterns': 0,
-  };
+  const size = { subschemas: 0, keywords: 0, 'levels of nesting': 0, patterns: 0, 'characters of patterns': 0 };
   const pattern = (text: string) => {
     size.patterns++;
     size['characters of patterns'] += text.length;

@@ -337,15 +337,7 @@ class ContentReader implements XmlHandler {
     const plain = allAttributes.filter(({ prefix }) => prefix === '');
     const attributes = plain.length === 0 ? NO_ATTRIBUTES : new Map(plain.map(({ name: each, value }) => [each, value]));
     const position = this.#count++;
-    this.#open.push({
-      position,
-      namespace,
-      name,
-      attributes,
-      text: '',
-      isDigested: false,
-      children: isPart ? [] : undefined,
-    });
+    this.#open.push({ position, namespace, name, attributes, text: '', isDigested: false, children: isPart ? [] : undefined });
   }
 
   text(text: string): void {

@@ -17,13 +17,7 @@ const DAY_MS = 86_400_000;
  * Prunes tenants' audit logs after `AUDIT_KEEP_DAYS`. An entry of the service's log records up to where, and is the start of later
  * verifications; only verified entries are pruned, so that no fault is covered up.
  */
-export class PruneAuditLog extends needs({
-  store: Store,
-  auditMacs: AuditMacs,
-  settings: ServiceSettings,
-  clock: Clock,
-  log: Log,
-}) {
+export class PruneAuditLog extends needs({ store: Store, auditMacs: AuditMacs, settings: ServiceSettings, clock: Clock, log: Log }) {
   /**
    * @param now of the database. @param limit number of chains. @param afterTenant cursor.
    * @returns the last processed chain, undefined at the end of a pass; and the number of removed entries.

@@ -117,12 +117,14 @@ export class RevocationVerifier extends needs({ revocationLists: RevocationLists
 /** A leaf that is itself an anchor is trusted by configuration and not checked. */
 function linksOf({ chain, issuer, signer = 'signer' }: RevocationQuery): readonly Link[] {
   const path = [...chain.slice(0, issuer.below), issuer.anchorCertificate];
-  return path.slice(0, -1).map((certificate, position) => ({
-    name: position === 0 ? signer : `authority ${position} above the ${signer}`,
-    certificate,
-    issuer: path[position + 1] ?? '',
-    isAuthority: position > 0,
-  }));
+  return path
+    .slice(0, -1)
+    .map((certificate, position) => ({
+      name: position === 0 ? signer : `authority ${position} above the ${signer}`,
+      certificate,
+      issuer: path[position + 1] ?? '',
+      isAuthority: position > 0,
+    }));
 }
 
 function sourcesOf({ name, certificate }: Link): RevocationSources {

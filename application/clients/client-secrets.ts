@@ -112,13 +112,7 @@ function secretGoneError(): Failure {
  * Replaces a client's secret. The new one is returned only here; an older one that waits is erased, and access
  * tokens that were obtained with it become invalid.
  */
-export class RotateSecret extends needs({
-  store: Store,
-  clock: Clock,
-  random: Random,
-  secrets: Secrets,
-  settings: ServiceSettings,
-}) {
+export class RotateSecret extends needs({ store: Store, clock: Clock, random: Random, secrets: Secrets, settings: ServiceSettings }) {
   /**
    * @param graceSeconds for which existing access tokens remain valid.
    * @returns the new secret, 256 bits in base64url. @throws Failure `not_found`, `forbidden`.

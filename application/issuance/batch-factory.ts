@@ -138,8 +138,5 @@ function latestEnd(now: Date, { config }: CredentialConfiguration, lifeTime: num
 
 /** The credential response (OpenID4VCI 1.0 section 8.3). */
 export function credentialResponse({ credentials, batch }: CredentialBatch): JsonObject {
-  return {
-    credentials: credentials.map((credential) => ({ credential })),
-    notification_id: batch.id,
-  };
+  return { credentials: credentials.map((credential) => ({ credential })), notification_id: batch.id };
 }

@@ -28,13 +28,7 @@ import { assertNotFrozen, withFrozenType } from '../type-metadata/hosted-type.ts
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { assertMayReceivePresentations, assertMayRequestPresentations, assertOwnCredential } from './credential-rights.ts';
 
-const PORTS = {
-  store: Store,
-  clock: Clock,
-  schemaValidator: SchemaValidator,
-  webhooks: Webhooks,
-  issuerRegistration: IssuerRegistration,
-};
+const PORTS = { store: Store, clock: Clock, schemaValidator: SchemaValidator, webhooks: Webhooks, issuerRegistration: IssuerRegistration };
 type Ports = PortsOf<typeof PORTS>;
 
 /** A written configuration with warnings that depend on the key chains of the tenant. */

@@ -79,10 +79,9 @@ export class DecideDeferred extends needs({
 }) {
   /** Newest first; a restricted client sees those of its configurations. */
   async list(caller: TenantCaller, sessionId?: string): Promise<readonly DeferredTransaction[]> {
-    const transactions = await this.ports.store.read(caller.tenantId).deferredTransactions({
-      limit: MAX_LISTED,
-      ...(sessionId === undefined ? {} : { sessionId: sessionId as SessionId }),
-    });
+    const transactions = await this.ports.store
+      .read(caller.tenantId)
+      .deferredTransactions({ limit: MAX_LISTED, ...(sessionId === undefined ? {} : { sessionId: sessionId as SessionId }) });
     return transactions.filter((transaction) => maySee(caller, transaction));
   }
 

@@ -91,10 +91,7 @@ export class IssueCredential extends needs({
     const { claimsProvider } = this.ports;
     const inlineClaims = await claimsProvider.inlineClaims(transaction.tenant, session, configuration);
     if (inlineClaims !== undefined) {
-      return {
-        status: 200,
-        ...(await seal(await this.#issueNow(transaction, accepted, session, inlineClaims, spending))),
-      };
+      return { status: 200, ...(await seal(await this.#issueNow(transaction, accepted, session, inlineClaims, spending))) };
     }
     await this.ports.credentialFactory.assertReady(transaction.tenant, configuration);
     // The request is consumed before a backend is called, so that a replay does not call it again.

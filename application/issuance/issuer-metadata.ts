@@ -129,12 +129,7 @@ export class GetIssuerMetadata extends needs({
 
   async #build(tenant: TenantConfiguration, kind: Exclude<MetadataKind, 'jwks'>): Promise<JsonObject> {
     const issuance = await tenant.issuance();
-    const parts = {
-      issuer: tenant.issuer,
-      issuance,
-      configurations: await tenant.credentialConfigurations(),
-      profile: tenant.profile,
-    };
+    const parts = { issuer: tenant.issuer, issuance, configurations: await tenant.credentialConfigurations(), profile: tenant.profile };
     if (kind === 'chained-as') {
       if (issuance.chainedAs?.enabled !== true) throw new Failure('not_found', 'unknown authorization server');
       return chainedAsMetadata(parts);
@@ -162,9 +157,7 @@ export class GetIssuerMetadata extends needs({
 }
 
 function keySet(keys: readonly StoredKey[]): object {
-  return {
-    keys: keys.map(({ publicJwk }) => ({ ...publicJwk, kid: thumbprint(publicJwk), use: 'sig', alg: algorithmOf(publicJwk) })),
-  };
+  return { keys: keys.map(({ publicJwk }) => ({ ...publicJwk, kid: thumbprint(publicJwk), use: 'sig', alg: algorithmOf(publicJwk) })) };
 }
 
 type Ports = { readonly kms: Kms; readonly clock: Clock; readonly log: Log };

@@ -170,10 +170,7 @@ export class RotateKeyChain extends needs(RENEWAL_PORTS) {
     const { algorithm } = chain.active.key.handle;
     assertAlgorithm(kms, { tenantId, provider: provider ?? chain.kmsProvider }, algorithm, path);
     if (rotation.compromised !== true) {
-      return {
-        chain: await renewLeaf(this.ports, chain, { step: 'rotation', provider, by: caller }),
-        affected: [],
-      };
+      return { chain: await renewLeaf(this.ports, chain, { step: 'rotation', provider, by: caller }), affected: [] };
     }
     const report = await markCompromised(this.ports, chain, chains, { provider, by: caller });
     // Not awaited: it reads the key chains of all tenants, and its result is for the operator alone.

@@ -76,13 +76,7 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
     }
     this.#warn(run.stuck);
     const { rotation: rotated, renewal: renewed, forgotten, stuck } = run;
-    return {
-      rotated,
-      renewed,
-      forgotten,
-      stuck,
-      last: dueTenants.length < limit ? undefined : dueTenants.at(-1)?.id,
-    };
+    return { rotated, renewed, forgotten, stuck, last: dueTenants.length < limit ? undefined : dueTenants.at(-1)?.id };
   }
 
   /** Also warns about keys of the other tenants, which are not read. @returns the tenants after `after` that are to be read. */

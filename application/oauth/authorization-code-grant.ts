@@ -44,10 +44,7 @@ export class AuthorizationCodeGrant extends needs({
       const configurationIds = narrowConfigurations(grant.credentialConfigurationIds, redemption.requestedIds);
       // OpenID4VCI 1.0 section 6.2: details in either request are answered with identifiers
       const identifiers = authorization.byDetails || redemption.requestedIds !== undefined;
-      const requestedRights = {
-        identifiers,
-        configurationIds: redemption.requestedIds === undefined ? undefined : configurationIds,
-      };
+      const requestedRights = { identifiers, configurationIds: redemption.requestedIds === undefined ? undefined : configurationIds };
       const recordedRedemption = await tokenIssuer.redemption(tenant, caller, requestedRights, now);
       const holder = { ...grant, holder: recordedRedemption.holder };
       // Created before the code is redeemed, so that a failing key provider does not cost the wallet its code.

@@ -106,9 +106,7 @@ export class InteractionPresentation extends needs({
       iat: Math.floor(since.getTime() / 1000),
       exp: Math.floor(until.getTime() / 1000),
     };
-    return {
-      request: await signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, withKid: true, payload }),
-    };
+    return { request: await signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, withKid: true, payload }) };
   }
 
   /** @throws Failure `invalid_request` for something that is not a response to the request. */

@@ -90,10 +90,7 @@ export class InteractionSteps extends needs({
     const pageHandle = createHandle(id, pageSecret);
     return {
       pending: { kind: 'web', since: now, until: expiresAt, pageHandle, isReturned: false },
-      details: {
-        request_uri: REQUEST_URI_PREFIX + createHandle(id, requestSecret),
-        expires_in: REQUEST_URI_LIFETIME_SECONDS,
-      },
+      details: { request_uri: REQUEST_URI_PREFIX + createHandle(id, requestSecret), expires_in: REQUEST_URI_LIFETIME_SECONDS },
       handles: { request_uri: hashSecret(requestSecret), page: hashSecret(pageSecret) },
     };
   }

@@ -58,11 +58,7 @@ export class OAuthCallers extends needs({ clientAuthenticator: ClientAuthenticat
       now,
       ...(client.hasChallengeInDpop && { hasChallenge: true }),
     });
-    return {
-      client,
-      proof,
-      used: [...client.used, { kind: 'dpop_jti', hash: proof.hash, expiresAt: proof.expiresAt }],
-    };
+    return { client, proof, used: [...client.used, { kind: 'dpop_jti', hash: proof.hash, expiresAt: proof.expiresAt }] };
   }
 }
 

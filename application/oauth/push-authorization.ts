@@ -49,10 +49,7 @@ export class PushAuthorization extends needs({
     });
     await openAuthorization(store, tenantId, authorization, caller, now);
     return {
-      body: {
-        request_uri: REQUEST_URI_PREFIX + createHandle(authorization.id, secret),
-        expires_in: REQUEST_URI_LIFETIME_SECONDS,
-      },
+      body: { request_uri: REQUEST_URI_PREFIX + createHandle(authorization.id, secret), expires_in: REQUEST_URI_LIFETIME_SECONDS },
       dpopNonce: await dpopProofs.nonce(tenant, { issuer: tenant.issuerOf(server), now }),
     };
   }

@@ -17,9 +17,7 @@ export type ExternalAccess = Omit<AccessTokenClaims, 'clientSince' | 'secretRevi
   readonly person?: string;
 };
 
-export type VerifiedAccess = ((AccessTokenClaims & { readonly isExternal?: never }) | ExternalAccess) & {
-  readonly expiresAt: Date;
-};
+export type VerifiedAccess = ((AccessTokenClaims & { readonly isExternal?: never }) | ExternalAccess) & { readonly expiresAt: Date };
 
 export type IssuedAccessToken = { readonly token: string; readonly expiresInSeconds: number };
 

@@ -97,10 +97,7 @@ export type Maintenance = MaintenanceGroups & {
   cleanUpSessions(
     now: Date,
     limit: number,
-    options: {
-      readonly ttlSeconds: number;
-      readonly startOf?: (tenant: CleanUpTenant) => Date | undefined;
-    },
+    options: { readonly ttlSeconds: number; readonly startOf?: (tenant: CleanUpTenant) => Date | undefined },
     cursor?: CleanUpCursor,
   ): Promise<{
     readonly removed: number;

@@ -21,9 +21,7 @@ export type Precondition = {
  * The actor of a write, for the audit log: a transaction without one is read-only. A precondition of the caller is checked in the same
  * transaction, and nothing is written if it fails.
  */
-export type WriteOptions = {
-  readonly by: Actor | (Exclude<Actor, string> & { readonly precondition?: Precondition });
-};
+export type WriteOptions = { readonly by: Actor | (Exclude<Actor, string> & { readonly precondition?: Precondition }) };
 
 export function preconditionOf(writing: WriteOptions | undefined): Precondition | undefined {
   const by = writing?.by;
@@ -112,10 +110,7 @@ export type TenantRepositories = DocumentRepositories & {
     removeUnused(id: string): Promise<boolean>;
   };
   /** Compromised public keys, and certificates of removed key chains. */
-  readonly recordedKeys: {
-    list(): Promise<RecordedKey[]>;
-    put(key: RecordedKey): Promise<void>;
-  };
+  readonly recordedKeys: { list(): Promise<RecordedKey[]>; put(key: RecordedKey): Promise<void> };
   readonly trustLists: TrustListRepository;
   /** Newest versions of external trust lists, see `recordListVersion`. */
   readonly seenReleases: { removeAll(): Promise<void> };

@@ -33,11 +33,7 @@ export const AccessCertificateOrder = object({
 }).meta({ id: 'AccessCertificateOrder' });
 export type AccessCertificateOrder = z.infer<typeof AccessCertificateOrder>;
 
-export type ObtainedAccessCertificate = {
-  readonly id: string;
-  readonly relyingPartyId: string;
-  readonly chain: KeyChain;
-};
+export type ObtainedAccessCertificate = { readonly id: string; readonly relyingPartyId: string; readonly chain: KeyChain };
 
 export class ObtainAccessCertificate extends needs({ store: Store, clock: Clock, registrar: Registrar, settings: ServiceSettings }) {
   /**

@@ -128,11 +128,7 @@ export async function readHistory(
   if (!mustAsk) return { history, suspicion, sightings };
   const isConfirmed = await isConfirmedByProcess(terms, pause, report);
   const currentHistory = await terms.read();
-  return {
-    history: currentHistory,
-    suspicion: findSuspicion(currentHistory, { ...observer, isVouchedFor: isConfirmed }),
-    sightings,
-  };
+  return { history: currentHistory, suspicion: findSuspicion(currentHistory, { ...observer, isVouchedFor: isConfirmed }), sightings };
 }
 
 /**

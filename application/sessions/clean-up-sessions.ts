@@ -32,10 +32,7 @@ export class CleanUpSessions extends needs({ store: Store, settings: ServiceSett
 
   /** @param now of the database. @returns a function that processes one batch of at most `limit` sessions. */
   begin(now: Date, limit: number): () => Promise<CleanUpStep> {
-    const options = {
-      ttlSeconds: this.ports.settings.sessionTtlSeconds,
-      startOf: (tenant: CleanUpTenant) => this.#startOf(tenant, now),
-    };
+    const options = { ttlSeconds: this.ports.settings.sessionTtlSeconds, startOf: (tenant: CleanUpTenant) => this.#startOf(tenant, now) };
     return async () => {
       const { maintenance } = this.ports.store;
       // Continues a pass that the previous run had no time to finish.

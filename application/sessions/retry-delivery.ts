@@ -51,9 +51,7 @@ export class RetryDelivery extends needs({ ...TRANSACTION_PORTS, webhooks: Webho
       const session = (await this.ports.store.read(tenantId).session(id))?.session;
       if (session === undefined) return;
       const { event, outcome } = deliveryEffect(session, delivery);
-      const change = {
-        session: updateOutcome(session, { ...withDelivery(session.outcome, delivery), ...outcome }, event),
-      };
+      const change = { session: updateOutcome(session, { ...withDelivery(session.outcome, delivery), ...outcome }, event) };
       if ((await record(this.ports, tenantId, change)).done) return;
     }
   }

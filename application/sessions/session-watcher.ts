@@ -61,11 +61,7 @@ export class Watch {
   }
 }
 
-type TenantWatches = {
-  readonly sessions: Map<SessionId, Set<Watch>>;
-  readonly clients: Map<string, number>;
-  count: number;
-};
+type TenantWatches = { readonly sessions: Map<SessionId, Set<Watch>>; readonly clients: Map<string, number>; count: number };
 
 /**
  * Notifies streams when their sessions may have changed: at once by the event bus, and within two seconds by one poll

@@ -123,11 +123,7 @@ export class ListSessions extends needs({ store: Store, clock: Clock, fetchedSes
 function queryOf(caller: TenantCaller, request: SessionListQuery, now: Date): Omit<SessionQuery, 'limit'> {
   return {
     kinds: visibleKinds(caller),
-    ...defined({
-      status: request.status,
-      since: request.since,
-      named: request.q === undefined ? undefined : parseSearchKeys(request.q),
-    }),
+    ...defined({ status: request.status, since: request.since, named: request.q === undefined ? undefined : parseSearchKeys(request.q) }),
     // A removed session that is kept for a refreshing wallet is hidden; its row has the time of its own end.
     until: new Date(now.getTime() + CLOCK_SKEW_MS),
     ascending: request.sort === 'asc',

@@ -180,13 +180,7 @@ export class StatusAllocator extends needs({ store: Store, clock: Clock, random:
     const shape = await this.#shape(tenant);
     const list = newStatusList(
       { ...shape, capacity: Math.max(shape.capacity, atLeast) },
-      {
-        id: random.token(),
-        credentialConfigurationId: null,
-        keyChainId: signer,
-        secret: random.bytes(32),
-        createdAt: clock.now(),
-      },
+      { id: random.token(), credentialConfigurationId: null, keyChainId: signer, secret: random.bytes(32), createdAt: clock.now() },
     );
     await store.forTenant(tenant.tenantId, ({ statusLists }) => statusLists.add(list), { by: SYSTEM });
     this.#created.set(await createdKeyOf(tenant, signer), list);

@@ -43,11 +43,7 @@ function adviceOf(held: StoredListSummary['held']): string {
   return `ask the operator for a right release: ${held.reason}`;
 }
 
-type Use = {
-  readonly id: string;
-  readonly followed: string | undefined;
-  readonly affects: AffectedConfigurations;
-};
+type Use = { readonly id: string; readonly followed: string | undefined; readonly affects: AffectedConfigurations };
 
 function usesOf({ presentations, credentials, wallets }: ForecastSubject): readonly Use[] {
   // Thousands of configurations may use one list with the same signers.

@@ -89,9 +89,7 @@ export class ListSigners extends needs({
         } catch (error) {
           if (error instanceof StoreUnavailableError) throw error;
           const isRefusal = error instanceof TrustListRefusal;
-          return {
-            refusal: isRefusal ? error : new TrustListRefusal('unavailable', 'it cannot be read here'),
-          };
+          return { refusal: isRefusal ? error : new TrustListRefusal('unavailable', 'it cannot be read here') };
         }
       }),
     );

@@ -192,14 +192,12 @@ export class TrustLists extends needs({
     const { list, documentHash, contentHash } = cached?.documentHash === copy.documentHash ? cached : copy;
     const expiresAt = new Date(Math.min(until.getTime(), now.getTime() + FALLBACK_MS));
     return {
-      ...{
-        uri: request.uri,
-        list,
-        documentHash,
-        contentHash,
-        size: sizeOfDocument(list),
-        fetchedAt: copy.checkedAt,
-      },
+      uri: request.uri,
+      list,
+      documentHash,
+      contentHash,
+      size: sizeOfDocument(list),
+      fetchedAt: copy.checkedAt,
       lifetime: { refreshAt: new Date(now.getTime() + FALLBACK_MS / 2), expiresAt },
       fault: { reason: refusal.message, at: now },
     };

@@ -34,10 +34,6 @@ export class ServeTrustList extends needs({ store: Store, clock: Clock }) {
       throw new Failure('unavailable', { message, retryAfterSeconds: RETRY_SECONDS });
     }
     const signature = jwt.slice(jwt.lastIndexOf('.') + 1);
-    return {
-      jwt,
-      etag: `"${signature.slice(0, ETAG_LENGTH)}"`,
-      maxAgeSeconds: Math.min(MAX_AGE_SECONDS, remainingSeconds),
-    };
+    return { jwt, etag: `"${signature.slice(0, ETAG_LENGTH)}"`, maxAgeSeconds: Math.min(MAX_AGE_SECONDS, remainingSeconds) };
   }
 }

@@ -48,13 +48,7 @@ export type DocumentCheck = (document: JsonObject, signer: string, tenant: Tenan
 const MAX_ATTEMPTS = 20;
 
 /** Publishes versions of trust lists. Each has a unique number within its list. */
-export class TrustListPublisher extends needs({
-  store: Store,
-  kms: Kms,
-  random: Random,
-  clock: Clock,
-  settings: ServiceSettings,
-}) {
+export class TrustListPublisher extends needs({ store: Store, kms: Kms, random: Random, clock: Clock, settings: ServiceSettings }) {
   /** Serializes writers of one list in this process, so that they do not sign in vain. */
   readonly #writers = createKeyedQueue(100);
 

@@ -26,10 +26,7 @@ export function pinSigners(pems: readonly string[]): PinnedSigners {
 
 /** @param certificates DER in standard base64. */
 export function signersOf(certificates: readonly string[]): PinnedSigners {
-  return {
-    anchors: certificates.map((certificate) => ({ certificate })),
-    id: hash('sha256', certificates.join('|'), 'base64url'),
-  };
+  return { anchors: certificates.map((certificate) => ({ certificate })), id: hash('sha256', certificates.join('|'), 'base64url') };
 }
 
 type Ports = { readonly signatures: Signatures; readonly certificates: Certificates };

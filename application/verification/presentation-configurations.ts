@@ -291,10 +291,7 @@ function assertMayOrder(
 ): void {
   if (changedBody.registrationCert?.body === undefined || roles.includes('registrar:manage')) return;
   const orderOf = ({ registrationCert, dcql_query, purpose }: PresentationConfigurationBody) =>
-    canonicalJson({
-      ordered: registrationCert && registrationRequestFor(registrationCert, purpose).body,
-      dcql_query,
-    });
+    canonicalJson({ ordered: registrationCert && registrationRequestFor(registrationCert, purpose).body, dcql_query });
   if (storedBody !== undefined && orderOf(storedBody) === orderOf(changedBody)) return;
   throw new Failure(
     'forbidden',

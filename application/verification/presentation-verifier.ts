@@ -59,10 +59,7 @@ type OfflineResult =
 type AcceptedPresentation = Extract<CheckedPresentation, { accepted: true }>;
 
 /** A request that no presentation can answer: without transcript and audience. */
-const NO_REQUEST = {
-  request: { dcqlQuery: {}, nonce: '' },
-  binding: { audience: [], recipients: [], transcripts: () => [] },
-} as const;
+const NO_REQUEST = { request: { dcqlQuery: {}, nonce: '' }, binding: { audience: [], recipients: [], transcripts: () => [] } } as const;
 
 /** More presentations than a wallet sends; each costs two signature verifications. */
 const MAX_PRESENTATIONS = 100;
@@ -206,14 +203,7 @@ export class PresentationVerifier extends needs({
     const isFormer = trust.dated.has(issuer.anchor);
     const anchors = isFormer ? trust.withFormer : trust.anchors;
     const signers = { chain, issuer, anchors, purpose, revocation, checkSigner };
-    await this.ports.statusVerifier.verify({
-      tenant,
-      reference: statusReference,
-      forms,
-      haip,
-      agreedOnly,
-      ...signers,
-    });
+    await this.ports.statusVerifier.verify({ tenant, reference: statusReference, forms, haip, agreedOnly, ...signers });
   }
 }
 

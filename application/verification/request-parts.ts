@@ -30,9 +30,7 @@ export function requestParts(
   return {
     nonce,
     dcqlQuery: configuration.dcql_query as unknown as JsonObject,
-    ...(keyPair !== undefined && {
-      encryption: { publicJwk: keyPair.publicJwk as unknown as JsonObject, d: keyPair.d },
-    }),
+    ...(keyPair !== undefined && { encryption: { publicJwk: keyPair.publicJwk as unknown as JsonObject, d: keyPair.d } }),
     ...(entries.length > 0 && {
       transactionData: encodeTransactionData(entries),
       transactionDataObjects: entries,

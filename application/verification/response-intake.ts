@@ -252,10 +252,7 @@ function refusedOutcome({ reasons, report }: Verdict): SessionOutcome {
 }
 
 function failedOutcome(code: SessionFailureCode, message: string): SessionOutcome {
-  return {
-    failure: { code, message },
-    report: [responseFault('response', message, 'OpenID4VP 1.0 section 8')],
-  };
+  return { failure: { code, message }, report: [responseFault('response', message, 'OpenID4VP 1.0 section 8')] };
 }
 
 /** @throws Failure `not_found`, `gone` after expiry, `invalid_request` when it was answered already. */

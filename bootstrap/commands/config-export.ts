@@ -17,10 +17,7 @@ const SECRETS_FILE = 'secrets.env.example';
 /** The target folder contains files already. */
 class FolderNotEmptyError extends Error {}
 
-const { values, positionals } = commandLine(USAGE, {
-  allowPositionals: true,
-  options: { force: { type: 'boolean', default: false } },
-});
+const { values, positionals } = commandLine(USAGE, { allowPositionals: true, options: { force: { type: 'boolean', default: false } } });
 const [tenant, folder, ...furtherArguments] = positionals;
 if (tenant === undefined || folder === undefined) endWithUsage(USAGE, 'give a tenant and a folder');
 if (furtherArguments.length > 0) endWithUsage(USAGE, 'only one tenant is exported, into one folder');

@@ -121,10 +121,7 @@ function similarCommands(words) {
   );
   const typed = words.slice(0, 2).join(' ').replaceAll(':', ' ').slice(0, 40);
   return named
-    .map((name) => ({
-      name,
-      slips: Math.min(slips(typed, name), slips(words[0]?.slice(0, 40) ?? '', name)),
-    }))
+    .map((name) => ({ name, slips: Math.min(slips(typed, name), slips(words[0]?.slice(0, 40) ?? '', name)) }))
     .filter(({ name, slips }) => slips <= Math.max(1, Math.floor(name.length / 4)))
     .sort((one, other) => one.slips - other.slips)
     .map(({ name }) => name);

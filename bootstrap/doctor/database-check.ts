@@ -25,10 +25,7 @@ export async function checkDatabase(settings: Settings, { isStarted }: { readonl
   if (file !== undefined && !existsSync(file)) {
     const message = `there is no ${file}`;
     const advice = 'the first start makes it; where there was one, correct DATABASE_URL or DATA_FOLDER';
-    return {
-      findings: [isStarted ? warning(CHECK, message, advice) : ok(CHECK, `${message} yet`)],
-      isUsable: false,
-    };
+    return { findings: [isStarted ? warning(CHECK, message, advice) : ok(CHECK, `${message} yet`)], isUsable: false };
   }
   const findings: Finding[] = [];
   try {

@@ -13,10 +13,7 @@ const MAX_TENANTS = 5_000;
 const HOUR_MS = 3_600_000;
 const LISTS = 100;
 
-export type StoredState = {
-  readonly findings: readonly Finding[];
-  readonly tenantId: string | undefined;
-};
+export type StoredState = { readonly findings: readonly Finding[]; readonly tenantId: string | undefined };
 
 /** Checks that the secrets open the database, and finds stored items that end soon. */
 export async function checkStored(settings: Settings, now = new Date()): Promise<StoredState> {

@@ -112,16 +112,9 @@ function complete(environment: Environment): FirstStart {
   renameSync(newFile, file);
   const fromFile = namesFromFile(environment, merged);
   const isNew = missingNames.includes('MASTER_SECRET') && Object.keys(fileValues).length === 0;
-  const start = {
-    environment: merged,
-    fromFile,
-    ...(fromFile.has('MASTER_SECRET') && { master: { file, isNew } }),
-  };
+  const start = { environment: merged, fromFile, ...(fromFile.has('MASTER_SECRET') && { master: { file, isNew } }) };
   if (!missingNames.includes('AUTH_CLIENT_SECRET')) return start;
-  return {
-    ...start,
-    generated: { file, clientId: merged['AUTH_CLIENT_ID'] ?? '', clientSecret: merged['AUTH_CLIENT_SECRET'] ?? '' },
-  };
+  return { ...start, generated: { file, clientId: merged['AUTH_CLIENT_ID'] ?? '', clientSecret: merged['AUTH_CLIENT_SECRET'] ?? '' } };
 }
 
 const PAUSE_MS = 20;

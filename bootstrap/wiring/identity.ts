@@ -57,10 +57,6 @@ function externalIdentity(settings: Settings, issuer: string, { clock, log }: Po
   );
   const client = { clientId: settings.OIDC_CLIENT_ID ?? '', clientSecret: settings.OIDC_CLIENT_SECRET ?? '' };
   // The probe succeeds when the provider answers and accepts the client of this service.
-  const probe = {
-    name: 'identity-provider',
-    restMs: LOGIN_REST_MS,
-    check: () => authorizationServers.logInAsClient(issuer, client),
-  };
+  const probe = { name: 'identity-provider', restMs: LOGIN_REST_MS, check: () => authorizationServers.logInAsClient(issuer, client) };
   return { accessTokens, probe, close: () => outgoing.close() };
 }

@@ -53,11 +53,7 @@ export async function openKeyStores(config: KmsConfig, ports: Ports): Promise<Ke
   const kms = new KmsRegistry({ providers: openedProviders, default: config.default, tenantDefaults: config.tenants });
   const probes = openedProviders
     .filter(({ type }) => type !== 'local')
-    .map(({ name }) => ({
-      name: `key-provider/${name}`,
-      isPartial: true as const,
-      check: () => kms.assertReachable(name),
-    }));
+    .map(({ name }) => ({ name: `key-provider/${name}`, isPartial: true as const, check: () => kms.assertReachable(name) }));
   const anyProbe = {
     name: 'keys',
     async check() {

@@ -162,9 +162,7 @@ async function openDatabase(settings: Settings, closers: Closers, { cipher, log 
     quotas: quotasOf(settings),
     alone: true,
     onCheckpointFault: (error: Error) =>
-      log.warn('the write-ahead log is written back on the main thread for a minute, since its thread failed', {
-        error: error.message,
-      }),
+      log.warn('the write-ahead log is written back on the main thread for a minute, since its thread failed', { error: error.message }),
   };
   const file = newFileOf(settings.DATABASE_URL);
   const ormStore = await OrmStore.open(database, cipher);

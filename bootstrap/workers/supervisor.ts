@@ -56,13 +56,7 @@ export class Supervisor {
       await this.#closers.closeAll();
       throw error;
     }
-    this.#log.info('started', {
-      host: HOST,
-      port: PORT,
-      publicUrl: PUBLIC_URL,
-      workers: WORKERS,
-      commit: currentRelease().commit,
-    });
+    this.#log.info('started', { host: HOST, port: PORT, publicUrl: PUBLIC_URL, workers: WORKERS, commit: currentRelease().commit });
   }
 
   /** All workers, including those that start later, report that they are not ready, and serve as before. */

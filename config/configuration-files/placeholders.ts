@@ -67,9 +67,7 @@ type LookUp = { readonly value: string; readonly name?: string } | { readonly fa
 function lookUp(inside: string | undefined, environment: Environment, withheld: readonly string[] | undefined): LookUp {
   const [, name, fallback] = NAME.exec(inside ?? '') ?? [];
   if (name === undefined) {
-    return {
-      fault: `a placeholder is written \${NAME} or \${NAME:default}; for the text "\${" itself write $\${`,
-    };
+    return { fault: `a placeholder is written \${NAME} or \${NAME:default}; for the text "\${" itself write $\${` };
   }
   const isForeign = withheld !== undefined && (WITHHELD_FAMILIES.test(name) || withheld.includes(name));
   if (WITHHELD_VARIABLES.has(name) || isForeign)

@@ -83,11 +83,7 @@ function findEntryProblem(
 function notedBreak(entry: AuditEntry): ChainFault {
   const problem = detailOf(entry).changes[0]?.before;
   const { sequence } = entry;
-  return {
-    sequence,
-    kind: 'noted',
-    message: `before entry ${sequence} the service found that ${String(problem)}`,
-  };
+  return { sequence, kind: 'noted', message: `before entry ${sequence} the service found that ${String(problem)}` };
 }
 
 /** True if an entry is genuine at the position of a neighbour, including the entry that it was swapped with. */
@@ -109,20 +105,12 @@ export function verifyEnd(macs: Macs, scope: string, end: Progress, head: AuditH
   const verdict = verifyHead(macs, scope, head);
   if (verdict === 'unknown_key') return { sequence, kind: 'unknown_key', message: `the head ${OTHER_SECRET}` };
   if (verdict === 'forged') {
-    return {
-      sequence,
-      kind: 'head_altered',
-      message: `the head was altered; entries after ${end.sequence} may be missing`,
-    };
+    return { sequence, kind: 'head_altered', message: `the head was altered; entries after ${end.sequence} may be missing` };
   }
   if (head.sequence > end.sequence) {
     const which = head.sequence === sequence ? 'is missing' : `and all up to ${head.sequence} are missing`;
     return { sequence, kind: 'truncated', message: `entry ${sequence} ${which} at the end` };
   }
   if (head.hash === end.hash) return undefined;
-  return {
-    sequence: end.sequence,
-    kind: 'head_altered',
-    message: `the head is about another entry ${end.sequence}`,
-  };
+  return { sequence: end.sequence, kind: 'head_altered', message: `the head is about another entry ${end.sequence}` };
 }

@@ -22,9 +22,7 @@ type Query = {
 
 /** `rule` identifies the violated rule, because several properties may be involved. */
 type Problem = { readonly path: PropertyKey[]; readonly rule: string; readonly message: string };
-type Issues = {
-  addIssue(issue: { code: 'custom'; path: PropertyKey[]; message: string; params: object }): void;
-};
+type Issues = { addIssue(issue: { code: 'custom'; path: PropertyKey[]; message: string; params: object }): void };
 
 export function addProblems(problems: Iterable<Problem>, issues: Issues): void {
   for (const { path, rule, message } of problems) issues.addIssue({ code: 'custom', path, message, params: { rule } });

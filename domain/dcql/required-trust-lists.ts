@@ -4,12 +4,7 @@ import type { DcqlQuery } from './query.ts';
 export function requiredTrustLists({ credentials }: DcqlQuery): readonly { uri: string; path: string }[] {
   return credentials.flatMap(({ trusted_authorities = [] }, i) =>
     trusted_authorities.flatMap(({ type, values }, j) =>
-      type === 'etsi_tl'
-        ? values.map((uri, k) => ({
-            uri,
-            path: `dcql_query.credentials.${i}.trusted_authorities.${j}.values.${k}`,
-          }))
-        : [],
+      type === 'etsi_tl' ? values.map((uri, k) => ({ uri, path: `dcql_query.credentials.${i}.trusted_authorities.${j}.values.${k}` })) : [],
     ),
   );
 }

@@ -36,13 +36,7 @@ export function findBackendCredentialProblems(
   const unboundKeys = new Set(provenKeys);
   for (const [index, text] of credentials.entries()) {
     const report = (message: string, change: string) =>
-      findings.push({
-        rule: ruleOf(config),
-        member: `credentials.${index}`,
-        concerns: CONCERNS,
-        message,
-        change,
-      });
+      findings.push({ rule: ruleOf(config), member: `credentials.${index}`, concerns: CONCERNS, message, change });
     try {
       const key = config.format === 'mso_mdoc' ? parseDeviceKey(text) : parseHolderKey(parseSdJwt(text).issuer.payload);
       const name = thumbprint(key);

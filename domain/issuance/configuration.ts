@@ -72,10 +72,7 @@ const jsonObject = (what: string) => z.record(z.string(), z.json(), what).transf
 
 /** JSON Schema for the API document: an mdoc takes its type and its elements from other properties. */
 const SD_JWT_ONLY_PROPERTIES = {
-  if: {
-    properties: { config: { properties: { format: { const: 'mso_mdoc' } }, required: ['format'] } },
-    required: ['config'],
-  },
+  if: { properties: { config: { properties: { format: { const: 'mso_mdoc' } }, required: ['format'] } }, required: ['config'] },
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
   then: { properties: { vct: { type: 'null' }, disclosureFrame: { type: 'null' } } },
 };

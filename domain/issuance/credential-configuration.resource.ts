@@ -17,10 +17,7 @@ export const credentialConfigurationResource = resource<CredentialConfiguration>
     ...findCredentialProblems(configuration, profile),
     ...findOlderRuleProblems(CredentialConfigurationBody, configuration),
   ],
-  secrets: {
-    ...webhookKey('claimsWebhook', 'CLAIMS_WEBHOOK_KEY'),
-    ...webhookKey('notificationWebhook', 'NOTIFICATION_WEBHOOK_KEY'),
-  },
+  secrets: { ...webhookKey('claimsWebhook', 'CLAIMS_WEBHOOK_KEY'), ...webhookKey('notificationWebhook', 'NOTIFICATION_WEBHOOK_KEY') },
   file: {
     path: 'issuance/credentials/*',
     id: 'id',

@@ -30,10 +30,7 @@ export const FORMAT_RULES = {
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
   then: {
     required: ['docType'],
-    properties: {
-      ...capabilitiesOf('mso_mdoc'),
-      claims: pathsOf({ minItems: 2, prefixItems: [{ type: 'string' }, { type: 'string' }] }),
-    },
+    properties: { ...capabilitiesOf('mso_mdoc'), claims: pathsOf({ minItems: 2, prefixItems: [{ type: 'string' }, { type: 'string' }] }) },
   },
   else: {
     properties: {

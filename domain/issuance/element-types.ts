@@ -126,16 +126,10 @@ const MDOC_TABLES: Readonly<Record<string, TypeTable>> = {
       byPattern: AGES,
     },
   },
-  'eu.europa.ec.av.1': {
-    source: 'EU age verification, technical specification section 4.1',
-    elements: { byName: {}, byPattern: AGES },
-  },
+  'eu.europa.ec.av.1': { source: 'EU age verification, technical specification section 4.1', elements: { byName: {}, byPattern: AGES } },
 };
 
-const filledText: ElementType = {
-  name: 'a text, not empty',
-  accepts: (value) => typeof value === 'string' && value !== '',
-};
+const filledText: ElementType = { name: 'a text, not empty', accepts: (value) => typeof value === 'string' && value !== '' };
 const dayText: ElementType = {
   name: 'a date (YYYY-MM-DD)',
   accepts: (value) => typeof value === 'string' && collectFieldErrors(() => parseElementValue('', 'birth_date', value)).length === 0,

@@ -45,10 +45,7 @@ const WalletClient = strictObject({
     ),
 })
   .refine((client) => (client.jwks === undefined) !== (client.jwks_uri === undefined), { message: 'give either jwks or jwks_uri' })
-  .meta({
-    id: 'WalletClient',
-    allOf: [{ oneOf: [{ required: ['jwks'] }, { required: ['jwks_uri'] }] }],
-  });
+  .meta({ id: 'WalletClient', allOf: [{ oneOf: [{ required: ['jwks'] }, { required: ['jwks_uri'] }] }] });
 type WalletClient = z.infer<typeof WalletClient>;
 
 /** Settings of the chained authorization server, which delegates the login to an upstream provider. */
@@ -268,9 +265,7 @@ export function effectiveIssuance<T extends IssuanceConfigurationBody>(
     dPopNonce: 'required',
     attestationChallenge: 'required',
     ...(chainedAs && { chainedAs: { ...chainedAs, requireDPoP: true } }),
-    ...(includesProfile(profile, 'eu') && {
-      algorithms: AGREED_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true),
-    }),
+    ...(includesProfile(profile, 'eu') && { algorithms: AGREED_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true) }),
   };
 }
 

@@ -50,10 +50,7 @@ export function findMdocProblems(config: CredentialConfig, claims: JsonObject): 
 export function findMdocTypeProblems(config: CredentialConfig, claims: JsonObject): readonly FieldError[] {
   const { elements, isKeyed } = resolveNamespaces(config, claims);
   return Object.entries(elements).flatMap(([namespace, members]) =>
-    findElementTypeProblems(namespace, members).map(({ path, message }) => ({
-      path: isKeyed ? `.${namespace}${path}` : path,
-      message,
-    })),
+    findElementTypeProblems(namespace, members).map(({ path, message }) => ({ path: isKeyed ? `.${namespace}${path}` : path, message })),
   );
 }
 

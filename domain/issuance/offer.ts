@@ -168,11 +168,7 @@ export function composeOffer(issuer: string, request: OfferRequest, grant: Offer
         },
       }
     : { authorization_code: { issuer_state: grant.issuerState, ...server } };
-  return {
-    credential_issuer: issuer,
-    credential_configuration_ids: request.credentialConfigurationIds,
-    grants,
-  };
+  return { credential_issuer: issuer, credential_configuration_ids: request.credentialConfigurationIds, grants };
 }
 
 /** Describes the transaction code for the input field of the wallet, without the code itself. */

@@ -76,10 +76,7 @@ export function findReusePolicyProblems(body: ReuseSettings): readonly FieldErro
   const { credentialReusePolicy: policy } = body;
   if (policy === null || policy === undefined) return [];
   const options = policy.options.flatMap((option, index) =>
-    findOptionProblems(option, body).map(({ path, message }) => ({
-      path: `credentialReusePolicy.options.${index}.${path}`,
-      message,
-    })),
+    findOptionProblems(option, body).map(({ path, message }) => ({ path: `credentialReusePolicy.options.${index}.${path}`, message })),
   );
   return [...findMethodProblems(policy), ...options];
 }

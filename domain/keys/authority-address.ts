@@ -20,10 +20,7 @@ export type AuthorityAddresses = {
 /** @param key of the authority. */
 export function authorityAddresses(publicUrl: string, tenantId: string, key: PublicJwk): AuthorityAddresses {
   const id = keyIdentifier(key);
-  return {
-    revocationList: `${publicUrl}/${tenantId}/crl/${id}`,
-    certificate: `${publicUrl}/${tenantId}/ca/${id}`,
-  };
+  return { revocationList: `${publicUrl}/${tenantId}/crl/${id}`, certificate: `${publicUrl}/${tenantId}/ca/${id}` };
 }
 
 /** Identifies the revocation list of an authority of this service. */

@@ -35,10 +35,7 @@ export function leafValidity(now: Date, days: number, caNotAfter: Date): Validit
  */
 export function commonNames(subjectName: string): { readonly ca: string; readonly leaf: string } {
   const suffix = ' CA';
-  return {
-    ca: truncate(subjectName, COMMON_NAME_MAX - suffix.length) + suffix,
-    leaf: truncate(subjectName, COMMON_NAME_MAX),
-  };
+  return { ca: truncate(subjectName, COMMON_NAME_MAX - suffix.length) + suffix, leaf: truncate(subjectName, COMMON_NAME_MAX) };
 }
 
 /** Truncates at code points, so that no lone surrogate gets into a certificate. */

@@ -61,11 +61,7 @@ export function assertAuthorityPurpose(
   if (foreign !== undefined) assertConformsToProfile(profile, [sharedAuthority(path)]);
 }
 
-type CertificationContext = {
-  readonly all: readonly KeyChain[];
-  readonly path: string;
-  readonly profile: Profile | null;
-};
+type CertificationContext = { readonly all: readonly KeyChain[]; readonly path: string; readonly profile: Profile | null };
 
 /**
  * Under the profile `eu` the key chains of an authority retain the purpose for which it is trusted.

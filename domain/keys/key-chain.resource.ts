@@ -37,10 +37,7 @@ export const keyChainResource = resource<KeyChain>()({
     path: 'keys/*',
     id: 'id',
     body: z.object({ ...KeyChainCreation.shape, ...usages }).refine(...ONE_OF_USAGES),
-    alternative: {
-      member: 'key',
-      body: z.object({ ...KeyChainImport.shape, ...usages }).refine(...ONE_OF_USAGES),
-    },
+    alternative: { member: 'key', body: z.object({ ...KeyChainImport.shape, ...usages }).refine(...ONE_OF_USAGES) },
     refersTo: ['tenant'],
     read: withReadableKey,
     write: writeKeyChain,

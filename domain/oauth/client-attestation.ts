@@ -60,10 +60,7 @@ export function parseAttestation(
   // Draft 10 section 7: without this header the DPoP proof is the proof of possession
   if (pops.length === 0 && mayCombine) return { attestation: parseToken(attestation, ATTESTATION_TYPE, 'attestation') };
   const pop = requireSingleHeader(pops, 'OAuth-Client-Attestation-PoP');
-  return {
-    attestation: parseToken(attestation, ATTESTATION_TYPE, 'attestation'),
-    pop: parseToken(pop, POP_TYPE, 'proof of possession'),
-  };
+  return { attestation: parseToken(attestation, ATTESTATION_TYPE, 'attestation'), pop: parseToken(pop, POP_TYPE, 'proof of possession') };
 }
 
 function requireSingleHeader(values: readonly string[], name: string): string {

@@ -112,10 +112,7 @@ function parseKeyThumbprint(cnf: Json | undefined): string | undefined {
   return jkt;
 }
 
-type Context = {
-  readonly credentialIssuer: string;
-  readonly configurations: readonly RequestableConfiguration[];
-};
+type Context = { readonly credentialIssuer: string; readonly configurations: readonly RequestableConfiguration[] };
 
 type Rights = Pick<ExternalToken, 'credentialConfigurationIds' | 'identifiers' | 'configurationOfIdentifier'>;
 

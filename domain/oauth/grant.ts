@@ -122,11 +122,7 @@ export const GRANT_ACTS = {
  * serves several wallets.
  */
 export function redeemableSession({ sessionId, kind }: Pick<Grant, 'sessionId' | 'kind'>): SessionChange {
-  return {
-    id: sessionId,
-    running: OPEN_STATUSES,
-    ...(kind === 'authorization_code' && { anytime: [MOVES.complete.to] }),
-  };
+  return { id: sessionId, running: OPEN_STATUSES, ...(kind === 'authorization_code' && { anytime: [MOVES.complete.to] }) };
 }
 
 /** Limit of wrong transaction codes after which the pre-authorized code is invalid (OpenID4VCI 1.0 section 13.6.3). */

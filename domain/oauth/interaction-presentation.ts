@@ -18,16 +18,7 @@ export function presentationParameters(
   const { nonce, dcqlQuery, encryption, transactionData } = pending;
   const responseMode = responseModeOf(wire, encryption !== undefined);
   const encryptionJwk = encryption?.publicJwk;
-  return requestParameters({
-    responseMode,
-    nonce,
-    dcqlQuery,
-    encryptionJwk,
-    transactionData,
-    verifierInfo,
-    display: asker,
-    agreedOnly,
-  });
+  return requestParameters({ responseMode, nonce, dcqlQuery, encryptionJwk, transactionData, verifierInfo, display: asker, agreedOnly });
 }
 
 /** The content of an `openid4vp_response`. */

@@ -18,12 +18,7 @@ export type PendingPresentation = Pick<
   | 'transactionDataElements'
   | 'transactionDataSchemas'
   | 'policy'
-> & {
-  readonly kind: 'presentation';
-  readonly configurationId: string;
-  readonly since: Date;
-  readonly until: Date;
-};
+> & { readonly kind: 'presentation'; readonly configurationId: string; readonly since: Date; readonly until: Date };
 
 /** A pending visit of the user to a page of the operator. */
 export type PendingWebStep = {
@@ -57,10 +52,7 @@ export function kindOf(action: InteractiveAction): InteractionKind {
   return action.type === 'openid4vp_presentation' ? 'presentation' : 'web';
 }
 
-type Actionable = {
-  readonly id: string;
-  readonly iaeActions?: readonly InteractiveAction[] | null | undefined;
-};
+type Actionable = { readonly id: string; readonly iaeActions?: readonly InteractiveAction[] | null | undefined };
 
 /** The actions of the requested configurations in order, without duplicates. */
 export function requiredActions(configurations: readonly Actionable[], requestedIds: readonly string[]): readonly InteractiveAction[] {

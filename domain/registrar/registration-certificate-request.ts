@@ -57,9 +57,7 @@ export function isOneSource(request: { readonly jwt?: unknown; readonly id?: unk
 
 export const ONE_SOURCE = 'give exactly one of jwt, id and body';
 /** The same rule for the API document. */
-export const EXCLUSIVE = {
-  allOf: [{ oneOf: [{ required: ['jwt'] }, { required: ['id'] }, { required: ['body'] }] }],
-};
+export const EXCLUSIVE = { allOf: [{ oneOf: [{ required: ['jwt'] }, { required: ['id'] }, { required: ['body'] }] }] };
 
 /** Source of the registration certificate of a presentation configuration. */
 export const RegistrationCertificateRequest = strictObject(registrationCertificateProperties)

@@ -26,10 +26,7 @@ export function prepareRedelivery(session: Session, deliveryId: string, now: Dat
   const content = deliveryContent(session, delivery);
   if (content === undefined) throw new Failure('gone', 'what it told is not kept any more');
   const { detail: _detail, status: _status, durationMs: _durationMs, ...pendingDelivery } = delivery;
-  return {
-    intent: { ...pendingDelivery, result: 'pending', at: now.toISOString() },
-    content,
-  };
+  return { intent: { ...pendingDelivery, result: 'pending', at: now.toISOString() }, content };
 }
 
 /** Content of a delivery's body besides the session; undefined if it is no longer stored. */

@@ -30,9 +30,7 @@ export function outcomeFacts(outcome: SessionOutcome): OutcomeFacts {
   const failure = outcome.failure === undefined ? undefined : listedFailure(outcome.failure);
   const reason = failure?.code === 'presentation_refused' ? reasonOf(outcome) : undefined;
   return {
-    ...(failure !== undefined && {
-      failure: { code: failure.code, ...(reason !== undefined && { reason }) },
-    }),
+    ...(failure !== undefined && { failure: { code: failure.code, ...(reason !== undefined && { reason }) } }),
     refused: attempts.map(({ code }) => code),
     deliveries: deliveries.map(({ webhook, result }) => ({ webhook, result })),
   };

@@ -3,10 +3,7 @@ import { Failure } from '../shared/failure.ts';
 import type { StatusList } from './status-list.ts';
 
 /** Permitted signers of the lists of one credential: ids of key chains, null for the tenant's default. */
-export type ListSigners = {
-  readonly preferred: string | null;
-  readonly accepted: ReadonlySet<string | null>;
-};
+export type ListSigners = { readonly preferred: string | null; readonly accepted: ReadonlySet<string | null> };
 
 /**
  * The signer of a status list must be trusted by all verifiers that trust the credential's issuer (Token Status List section 11.3). A

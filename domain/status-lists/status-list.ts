@@ -38,12 +38,7 @@ export function newStatusList(
   return { ...properties, ...start, bits, capacity: rounded, ttlSeconds: ttl, immediateUpdate, enableAggregation };
 }
 
-export type StatusToken = {
-  readonly jwt: string;
-  readonly version: number;
-  readonly issuedAt: Date;
-  readonly expiresAt: Date;
-};
+export type StatusToken = { readonly jwt: string; readonly version: number; readonly issuedAt: Date; readonly expiresAt: Date };
 
 /** The credentials of one request: one row per batch, with its status indices as a range of a counter. */
 export type IssuedBatch = {

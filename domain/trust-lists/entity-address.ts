@@ -117,10 +117,7 @@ export function assertAddressesComplete(document: JsonObject, profile: Profile |
     assertConformsToProfile(profile, faults);
     return;
   }
-  const errors = faults.map(({ member, message, change }) => ({
-    path: member,
-    message: `${message}; ${change}`,
-  }));
+  const errors = faults.map(({ member, message, change }) => ({ path: member, message: `${message}; ${change}` }));
   if (errors.length > 0) throw invalidFields(errors);
 }
 

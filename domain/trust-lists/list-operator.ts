@@ -52,10 +52,7 @@ export function assertSchemeComplete({ data }: TrustListConfiguration, owner: Li
   }
   if (errors.length === 0) return;
   const problemText = errors.map(({ path, message }) => `${path.slice(PATH.length + 1)} (${message})`).join(', ');
-  throw new Failure('invalid_input', {
-    message: `A list of the type ${scheme.LoTEType} cannot be published so: ${problemText}.`,
-    errors,
-  });
+  throw new Failure('invalid_input', { message: `A list of the type ${scheme.LoTEType} cannot be published so: ${problemText}.`, errors });
 }
 
 /**

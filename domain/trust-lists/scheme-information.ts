@@ -76,9 +76,7 @@ export type SchemeInformation = z.infer<typeof SchemeInformation>;
 
 /** The document's structure, reduced to configurable properties. */
 export const TrustListData = strictObject(
-  {
-    LoTE: strictObject({ ListAndSchemeInformation: SchemeInformation.optional() }, { error: describeUnknownKey }).optional(),
-  },
+  { LoTE: strictObject({ ListAndSchemeInformation: SchemeInformation.optional() }, { error: describeUnknownKey }).optional() },
   { error: describeUnknownKey },
 ).meta({ id: 'TrustListData' });
 export type TrustListData = z.infer<typeof TrustListData>;

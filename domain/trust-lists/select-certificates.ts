@@ -25,10 +25,7 @@ const SERVICE_TYPE = 'http://uri.etsi.org/19602/SvcType';
 /** Providers that attest wallets and their keys. Lists of wallet providers contain no status (TS 119 602 annex E). */
 export const WALLET_PROVIDERS: TrustPurpose = {
   services: [
-    {
-      issuance: `${SERVICE_TYPE}/WalletSolution/Issuance`,
-      revocation: `${SERVICE_TYPE}/WalletSolution/Revocation`,
-    },
+    { issuance: `${SERVICE_TYPE}/WalletSolution/Issuance`, revocation: `${SERVICE_TYPE}/WalletSolution/Revocation` },
     { issuance: `${SERVICE_TYPE}/WalletProvider`, revocation: `${SERVICE_TYPE}/WalletSolution/Revocation` },
   ],
   statuses: [],

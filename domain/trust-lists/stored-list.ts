@@ -19,10 +19,7 @@ export type ListProblem = {
 };
 
 /** Source of a list's address, for administrators. */
-export type ListSource = {
-  readonly uri: string;
-  readonly via?: string;
-};
+export type ListSource = { readonly uri: string; readonly via?: string };
 
 export type StoredListSummary = {
   readonly id: string;

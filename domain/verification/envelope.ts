@@ -185,8 +185,5 @@ function walletError(error: Json | undefined, description: Json | undefined): En
   const code = typeof error === 'string' && ERROR_CODE.test(error) ? error : undefined;
   const text = typeof description === 'string' ? description.slice(0, MAX_DESCRIPTION) : '';
   const message = text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, ' ').replaceAll(/[&<>"]/g, (character) => MARKUP[character] ?? '');
-  return {
-    kind: 'wallet_error',
-    error: walletFailure(code, message === '' ? 'the wallet refused' : message),
-  };
+  return { kind: 'wallet_error', error: walletFailure(code, message === '' ? 'the wallet refused' : message) };
 }

@@ -10,10 +10,7 @@ import { OWN_AUTHORITIES } from './trust-anchor.ts';
 
 type CredentialQuery = DcqlQuery['credentials'][number];
 
-const BY_HAIP = {
-  concerns: 'wallets that follow HAIP 1.0, such as the European Digital Identity Wallet',
-  refusedBy: ['haip'],
-} as const;
+const BY_HAIP = { concerns: 'wallets that follow HAIP 1.0, such as the European Digital Identity Wallet', refusedBy: ['haip'] } as const;
 
 /** Warnings about requests that wallets reject, or that prove less than intended. */
 export function findPresentationProblems(configuration: PresentationConfigurationBody, profile: Profile | null): Finding[] {
@@ -88,15 +85,7 @@ const PLACEHOLDERS = {
   nonce: 'n'.repeat(43),
   state: 's'.repeat(43),
   responseUri: `https://verifier.example/tenant/response/${'r'.repeat(22)}`,
-  encryptionJwk: {
-    kty: 'EC',
-    crv: 'P-256',
-    x: 'x'.repeat(43),
-    y: 'y'.repeat(43),
-    kid: 'k'.repeat(43),
-    alg: 'ECDH-ES',
-    use: 'enc',
-  },
+  encryptionJwk: { kty: 'EC', crv: 'P-256', x: 'x'.repeat(43), y: 'y'.repeat(43), kid: 'k'.repeat(43), alg: 'ECDH-ES', use: 'enc' },
 } as const;
 
 /**

@@ -107,10 +107,7 @@ export function requestObjectClaims(
 
 /** RFC 7591 section 2; OpenID4VP 1.0 section 5.1 lets wallets ignore undefined properties. */
 function displayMetadata({ clientName, logoUri }: VerifierDisplay = {}): JsonObject {
-  return {
-    ...(typeof clientName === 'string' && { client_name: clientName }),
-    ...(typeof logoUri === 'string' && { logo_uri: logoUri }),
-  };
+  return { ...(typeof clientName === 'string' && { client_name: clientName }), ...(typeof logoUri === 'string' && { logo_uri: logoUri }) };
 }
 
 /** OpenID4VP 1.0 section 5.1: encryption properties are present only when the response is encrypted. */

@@ -23,9 +23,7 @@ export const TrustAnchorConfig = z
               'certified. Its times and its key are judged. For an issuer whose own certificate says that it is a CA; no profile allows it',
           ),
       }),
-      strictObject({
-        ownAuthorities: z.literal(true).describe('every own key chain that issues, as they are at each moment'),
-      }),
+      strictObject({ ownAuthorities: z.literal(true).describe('every own key chain that issues, as they are at each moment') }),
       strictObject({ keyChainId: Reference.describe('the CA of an own key chain that issues') }),
       strictObject({
         trustList: WebAddress.describe(
@@ -42,9 +40,7 @@ export const TrustAnchorConfig = z
               isCredentialIssuanceType,
               'the type of a service that issues credentials, which ends with /Issuance, or one of TrstSvc/Svctype/EAA in lists in XML',
             )
-            .meta({
-              pattern: '^(?:[^\\u0000]+/Issuance|http://uri\\.etsi\\.org/TrstSvc/Svctype/EAA(?:/Q|/Pub-EAA)?)$',
-            }),
+            .meta({ pattern: '^(?:[^\\u0000]+/Issuance|http://uri\\.etsi\\.org/TrstSvc/Svctype/EAA(?:/Q|/Pub-EAA)?)$' }),
           20,
         )
           .optional()

@@ -50,9 +50,7 @@ export function parseType(text: string, vct: string): ParsedType {
   if (base !== undefined && typeof base !== 'string') throw invalidTypeMetadata('extends of its metadata');
   return {
     claims: (claims as readonly Json[]).map(parseClaim),
-    ...(base !== undefined && {
-      base: { vct: base, integrity: typeof integrity === 'string' ? integrity : undefined },
-    }),
+    ...(base !== undefined && { base: { vct: base, integrity: typeof integrity === 'string' ? integrity : undefined } }),
   };
 }
 

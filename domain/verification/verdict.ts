@@ -91,16 +91,7 @@ function sharedBetweenQueries(presentations: readonly CheckedPresentation[]) {
     const sharedReport = [...(queries.get(signedHash) ?? [])].filter((id) => id !== queryId);
     if (sharedReport.length === 0) return [];
     const check = 'one credential for several queries';
-    return [
-      {
-        id: queryId,
-        index,
-        check,
-        result: 'passed',
-        input: sharedReport.join(' '),
-        section: 'OpenID4VP 1.0 section 6.4',
-      },
-    ];
+    return [{ id: queryId, index, check, result: 'passed', input: sharedReport.join(' '), section: 'OpenID4VP 1.0 section 6.4' }];
   };
 }
 

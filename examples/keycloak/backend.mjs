@@ -21,11 +21,7 @@ function tokensOf(clientId, clientSecret) {
     const basic = btoa(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`);
     const headers = { Authorization: `Basic ${basic}` };
     /** @type {any} */
-    const { access_token: token, expires_in: seconds } = await json(endpoint, {
-      method: 'POST',
-      body,
-      headers,
-    });
+    const { access_token: token, expires_in: seconds } = await json(endpoint, { method: 'POST', body, headers });
     held = { token, until: Date.now() + seconds * 1000 - EARLY_MS };
     return token;
   };
@@ -50,10 +46,6 @@ await acme.post('/issuer/credentials', {
   },
 });
 const { uri } = await acme.post('/issuer/offer', {
-  body: {
-    response_type: 'uri',
-    flow: 'pre_authorized_code',
-    credentialConfigurationIds: ['badge'],
-  },
+  body: { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['badge'] },
 });
 console.log(uri);

@@ -17,11 +17,7 @@ const {
   SHOP_URL = `http://127.0.0.1:${PORT}`,
 } = process.env;
 
-const vidimus = new VidimusClient({
-  url: VIDIMUS_URL,
-  clientId: VIDIMUS_CLIENT_ID,
-  clientSecret: VIDIMUS_CLIENT_SECRET,
-});
+const vidimus = new VidimusClient({ url: VIDIMUS_URL, clientId: VIDIMUS_CLIENT_ID, clientSecret: VIDIMUS_CLIENT_SECRET });
 /** By the id in the cookie of the browser that ordered. A real shop keeps them in its database. */
 const orders = new Map();
 const orderOfSession = new Map();
@@ -48,9 +44,7 @@ app.get('/', (_request, response) => {
 app.post('/orders', async (_request, response) => {
   if (orders.size >= MAX_ORDERS) return response.status(503).send('Too many orders');
   const id = randomBytes(24).toString('base64url');
-  const made = await vidimus.post('/verifier/offer', {
-    body: { response_type: 'uri', requestId: 'of-age', reference: id.slice(0, 8) },
-  });
+  const made = await vidimus.post('/verifier/offer', { body: { response_type: 'uri', requestId: 'of-age', reference: id.slice(0, 8) } });
   const { uri, crossDeviceUri } = made;
   orders.set(id, { uri, crossDeviceUri, state: 'waiting', isAdult: false });
   orderOfSession.set(made.session, id);
@@ -122,12 +116,7 @@ async function writeQuestion() {
     description: 'Is the customer 18 or older?',
     dcql_query: {
       credentials: [
-        {
-          id: 'age',
-          format: 'dc+sd-jwt',
-          meta: { vct_values: ['urn:eudi:pid:1'] },
-          claims: [{ path: ['age_equal_or_over', '18'] }],
-        },
+        { id: 'age', format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] }, claims: [{ path: ['age_equal_or_over', '18'] }] },
       ],
     },
     webhook: { url: `${SHOP_URL}/webhooks/vidimus` },

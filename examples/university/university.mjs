@@ -12,11 +12,7 @@ const {
   UNIVERSITY_URL = `http://127.0.0.1:${PORT}`,
 } = process.env;
 
-const vidimus = new VidimusClient({
-  url: VIDIMUS_URL,
-  clientId: VIDIMUS_CLIENT_ID,
-  clientSecret: VIDIMUS_CLIENT_SECRET,
-});
+const vidimus = new VidimusClient({ url: VIDIMUS_URL, clientId: VIDIMUS_CLIENT_ID, clientSecret: VIDIMUS_CLIENT_SECRET });
 /** The register. `isSigned`: whether the dean has signed; a wallet that comes before that comes again. */
 const students = new Map([
   ['4711', { name: 'Ada Lovelace', degree: 'MSc Mathematics', isSigned: true }],

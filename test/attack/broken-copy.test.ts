@@ -15,10 +15,7 @@ const PLANTER = fileURLToPath(new URL('./plant-fault.mjs', import.meta.url));
 /** Attacks a service that has these faults, by the family of each. */
 async function runOn(faults: readonly PlantedFault[]): Promise<AttackRun> {
   const edits = faults.flatMap(({ file, from, to, also }) => [{ file, from, to }, ...(also ? [also] : [])]);
-  const service = await startAttackedService({
-    NODE_OPTIONS: `--import=${PLANTER}`,
-    PLANTED_FAULTS: JSON.stringify(edits),
-  });
+  const service = await startAttackedService({ NODE_OPTIONS: `--import=${PLANTER}`, PLANTED_FAULTS: JSON.stringify(edits) });
   try {
     const only = faults.flatMap(({ family }) => ['--only', family]);
     return await attack([...service.target, ...only], { VIDIMUS_CLIENT_SECRET: service.secret });

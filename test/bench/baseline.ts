@@ -24,11 +24,7 @@ export type BaselineDatabase = {
   readonly flows: readonly BaselineFlow[];
 };
 
-export type Baseline = {
-  readonly at: string;
-  readonly machine: Machine;
-  readonly databases: readonly BaselineDatabase[];
-};
+export type Baseline = { readonly at: string; readonly machine: Machine; readonly databases: readonly BaselineDatabase[] };
 
 /** A flow now and then. */
 export type Change = {
@@ -134,12 +130,7 @@ export function writeBaseline(file: string, baseline: Baseline): void {
   writeFileSync(file, `${JSON.stringify(baseline, null, 2)}\n`);
 }
 
-type Row = {
-  readonly title: string;
-  readonly costMs: number;
-  readonly goalMs: number;
-  readonly practicalMs: number;
-};
+type Row = { readonly title: string; readonly costMs: number; readonly goalMs: number; readonly practicalMs: number };
 
 const WIDTH = 760;
 const LABELS = 250;

@@ -55,10 +55,7 @@ export async function withCast<T>(
       for (const { what, ms } of keys.alone) console.log(`${keys.name}: ${what}: ${ms.toFixed(3)} ms`);
     }
     const environment = { ...keys.environment, ...environmentOf(instruments, url) };
-    const started = new ServiceProcess(await freePort(), {
-      ...instruments,
-      ...{ databaseUrl: url, dataFolder, environment },
-    });
+    const started = new ServiceProcess(await freePort(), { ...instruments, ...{ databaseUrl: url, dataFolder, environment } });
     service = started;
     ends.push(() => started.stop());
     const provider = await WalletProvider.start();

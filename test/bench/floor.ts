@@ -72,10 +72,7 @@ export function slownessNow(): number {
 export function averageCosts(all: readonly CryptoCosts[]): CryptoCosts {
   const mean = (of: (costs: CryptoCosts) => number) => all.reduce((sum, costs) => sum + of(costs), 0) / Math.max(1, all.length);
   return {
-    reference: {
-      signMs: mean(({ reference }) => reference.signMs),
-      verifyMs: mean(({ reference }) => reference.verifyMs),
-    },
+    reference: { signMs: mean(({ reference }) => reference.signMs), verifyMs: mean(({ reference }) => reference.verifyMs) },
     signMs: mean(({ signMs }) => signMs),
     verifyMs: mean(({ verifyMs }) => verifyMs),
     importMs: mean(({ importMs }) => importMs),

@@ -189,10 +189,7 @@ const GRANT = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
 /** The flows of the wallets and of the administrator that starts them. Every answer is checked. */
 export class Flows {
   /** Credentials with a status, for presentations and revocations. */
-  readonly held: Readonly<Record<Format, HeldCredentials>> = {
-    'dc+sd-jwt': new HeldCredentials(),
-    mso_mdoc: new HeldCredentials(),
-  };
+  readonly held: Readonly<Record<Format, HeldCredentials>> = { 'dc+sd-jwt': new HeldCredentials(), mso_mdoc: new HeldCredentials() };
   readonly #keys: KeyRing;
   readonly #world: World;
   readonly #http: HttpClient;
@@ -265,14 +262,8 @@ export class Flows {
     const nonce = text('nonce', json('nonce', await this.#http.post(`${tenant}/nonce`), 200), 'c_nonce');
 
     const keys = Array.from({ length: count }, () => this.#keys.take());
-    const body = {
-      credential_configuration_id: configurationId,
-      proofs: { jwt: keys.map((key) => keyProof(key, this.#issuer, nonce)) },
-    };
-    const headers = {
-      authorization: `DPoP ${accessToken}`,
-      dpop: dpopProof(dpopKey, `${this.#issuer}/credential`, accessToken),
-    };
+    const body = { credential_configuration_id: configurationId, proofs: { jwt: keys.map((key) => keyProof(key, this.#issuer, nonce)) } };
+    const headers = { authorization: `DPoP ${accessToken}`, dpop: dpopProof(dpopKey, `${this.#issuer}/credential`, accessToken) };
     const answer = json('credential', await this.#http.postJson(`${tenant}/credential`, body, headers), 200);
     const credentials = (answer['credentials'] ?? []) as { credential?: unknown }[];
     if (credentials.length !== count) throw new WrongAnswer('credential', `${credentials.length} of them`);
@@ -331,13 +322,7 @@ export class Flows {
     const decided = await this.#http.postForm(`${tenant}/authorize`, decision);
     expectStatus('decision', decided, 303);
     const code = new URL(decided.location ?? '').searchParams.get('code') ?? '';
-    const form = {
-      grant_type: 'authorization_code',
-      code,
-      client_id,
-      redirect_uri: REDIRECT_URI,
-      code_verifier: CODE_VERIFIER,
-    };
+    const form = { grant_type: 'authorization_code', code, client_id, redirect_uri: REDIRECT_URI, code_verifier: CODE_VERIFIER };
     return this.#redeem(form, dpopKey, attested());
   }
 

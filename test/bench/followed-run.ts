@@ -142,13 +142,7 @@ function serve(entries: ReadonlyMap<number, number>): void {
     if (signer === undefined) throw new Error('nobody signs');
     const header = { alg: 'ES256', typ: 'statuslist+jwt', x5c: [signer.certificate] };
     const list = { bits: 1, lst: compressList(packEntries(1, CAPACITY, all)) };
-    const claims = {
-      sub: `${provider.url}/status/1`,
-      iat: now(),
-      exp: now() + 86_400,
-      ttl: 3_600,
-      status_list: list,
-    };
+    const claims = { sub: `${provider.url}/status/1`, iat: now(), exp: now() + 86_400, ttl: 3_600, status_list: list };
     return { status: 200, type: 'application/statuslist+jwt', body: makeJwt(signer, header, claims) };
   };
 }

@@ -50,11 +50,7 @@ export class HttpClient {
     const options = { method, path, headers, ...(body === undefined ? {} : { body }) };
     const response = await this.#pool.request(options);
     const { location } = response.headers;
-    return {
-      status: response.statusCode,
-      text: await response.body.text(),
-      ...(typeof location === 'string' && { location }),
-    };
+    return { status: response.statusCode, text: await response.body.text(), ...(typeof location === 'string' && { location }) };
   }
 }
 

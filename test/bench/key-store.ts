@@ -64,10 +64,7 @@ async function openHsm(): Promise<KeyStore | undefined> {
   const providers = { local: { type: 'local' }, pkcs11: token };
   return {
     ...{ name: 'pkcs11', alone },
-    environment: {
-      KMS_CONFIG: JSON.stringify({ default: 'pkcs11', providers }),
-      SOFTHSM2_CONF: process.env['SOFTHSM2_CONF'] ?? '',
-    },
+    environment: { KMS_CONFIG: JSON.stringify({ default: 'pkcs11', providers }), SOFTHSM2_CONF: process.env['SOFTHSM2_CONF'] ?? '' },
     close: () => hsm.stop(),
   };
 }
@@ -131,8 +128,5 @@ async function measure(blocks: Blocks): Promise<readonly { what: string; ms: num
       if (round > 0) times.set(what, [...(times.get(what) ?? []), each]);
     }
   }
-  return [...times].map(([what, all]) => ({
-    what,
-    ms: all.sort((one, other) => one - other)[Math.floor(all.length / 2)] ?? 0,
-  }));
+  return [...times].map(([what, all]) => ({ what, ms: all.sort((one, other) => one - other)[Math.floor(all.length / 2)] ?? 0 }));
 }

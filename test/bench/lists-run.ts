@@ -191,11 +191,7 @@ function longestTurn(file: string, since: number): number {
   return Math.max(0, ...turns.flatMap(([at = 0, spent = 0]) => (at >= since ? [spent] : [])));
 }
 
-type Polls = {
-  readonly milliseconds: readonly number[];
-  readonly failures: number;
-  readonly ownDelay: number;
-};
+type Polls = { readonly milliseconds: readonly number[]; readonly failures: number; readonly ownDelay: number };
 
 async function polled({ origin }: ServiceProcess, work: () => Promise<unknown>): Promise<Polls> {
   const poller = fork(POLLER, [`${origin}/health/live`], { execArgv: [] });

@@ -113,11 +113,7 @@ export class Meter {
 }
 
 function between(begin: Sample, end: Sample) {
-  return {
-    flows: end.flows - begin.flows,
-    serverMs: end.server - begin.server,
-    databaseMs: spentMs(begin.database, end.database),
-  };
+  return { flows: end.flows - begin.flows, serverMs: end.server - begin.server, databaseMs: spentMs(begin.database, end.database) };
 }
 
 export function databaseName(url: string): string {

@@ -65,13 +65,7 @@ export async function preloadRevocable(url: string, listId: string, count: numbe
     { table: 'sessions', columns: { id: `'${id}'`, public_id: `'${id}'` } },
     {
       table: 'issued_batches',
-      columns: {
-        session_id: `'${id}'`,
-        id: `'${id}'`,
-        count: '1',
-        status_list_id: `'${listId}'`,
-        first_counter: 'n - 1',
-      },
+      columns: { session_id: `'${id}'`, id: `'${id}'`, count: '1', status_list_id: `'${listId}'`, first_counter: 'n - 1' },
     },
   ];
   await rawSql(url, async (run) => {

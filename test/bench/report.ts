@@ -26,11 +26,7 @@ export type Judgement = {
   readonly met: boolean;
 };
 
-export type DatabaseReport = {
-  readonly judgements: readonly Judgement[];
-  readonly faults: readonly string[];
-  readonly text: string;
-};
+export type DatabaseReport = { readonly judgements: readonly Judgement[]; readonly faults: readonly string[]; readonly text: string };
 
 /** Compares a run with the goals and renders it. */
 export function reportOn(run: DatabaseRun): DatabaseReport {

@@ -57,39 +57,11 @@ const signature = ({ signMs }: CryptoCosts) => signMs;
 
 /** In the order of the table. */
 export const SCENARIOS: readonly Scenario[] = [
-  {
-    name: 'issue',
-    title: 'issue (offer, token, nonce, credential)',
-    goalMs: 1.6,
-    practicalMs: 1.3,
-    floorMs: issuance,
-  },
-  {
-    name: 'issue-status',
-    title: 'issue with status',
-    goalMs: 1.7,
-    practicalMs: 1.4,
-    floorMs: issuance,
-  },
-  {
-    name: 'issue-mdoc',
-    title: 'issue an mdoc',
-    goalMs: 1.8,
-    practicalMs: 1.5,
-    floorMs: issuance,
-  },
-  {
-    name: 'batch',
-    title: 'issue a batch of 10 with status',
-    goalMs: 3.2,
-    practicalMs: 2.6,
-    floorMs: batch,
-  },
-  {
-    name: 'code',
-    title: 'issue by code with attestation (offer, par, page, token, nonce, credential)',
-    floorMs: attested,
-  },
+  { name: 'issue', title: 'issue (offer, token, nonce, credential)', goalMs: 1.6, practicalMs: 1.3, floorMs: issuance },
+  { name: 'issue-status', title: 'issue with status', goalMs: 1.7, practicalMs: 1.4, floorMs: issuance },
+  { name: 'issue-mdoc', title: 'issue an mdoc', goalMs: 1.8, practicalMs: 1.5, floorMs: issuance },
+  { name: 'batch', title: 'issue a batch of 10 with status', goalMs: 3.2, practicalMs: 2.6, floorMs: batch },
+  { name: 'code', title: 'issue by code with attestation (offer, par, page, token, nonce, credential)', floorMs: attested },
   {
     name: 'verify',
     title: 'verify with status (offer, request, response, poll)',
@@ -97,17 +69,8 @@ export const SCENARIOS: readonly Scenario[] = [
     practicalMs: 1.1,
     floorMs: verificationOf(1),
   },
-  {
-    name: 'verify-mdoc',
-    title: 'verify an mdoc with status',
-    goalMs: 2.2,
-    floorMs: verificationOf(1),
-  },
-  {
-    name: 'verify-20',
-    title: 'verify 20 credentials of 5 sets',
-    floorMs: verificationOf(20),
-  },
+  { name: 'verify-mdoc', title: 'verify an mdoc with status', goalMs: 2.2, floorMs: verificationOf(1) },
+  { name: 'verify-20', title: 'verify 20 credentials of 5 sets', floorMs: verificationOf(20) },
   { name: 'offer', title: 'offer only', goalMs: 0.25, practicalMs: 0.2, floorMs: nothing },
   { name: 'status-list', title: 'status list GET', goalMs: 0.04, practicalMs: 0.035, floorMs: nothing },
   { name: 'revoke', title: 'revoke', goalMs: 0.4, practicalMs: 0.35, floorMs: signature },
@@ -119,12 +82,7 @@ export const SCENARIOS: readonly Scenario[] = [
     floorMs: signature,
   },
   { name: 'session', title: 'session GET', goalMs: 0.12, practicalMs: 0.1, floorMs: nothing },
-  {
-    name: 'sessions',
-    title: 'first page of 100 sessions',
-    goalMs: 10,
-    floorMs: nothing,
-  },
+  { name: 'sessions', title: 'first page of 100 sessions', goalMs: 10, floorMs: nothing },
 ];
 
 /** What can become many. */

@@ -206,10 +206,7 @@ async function measured(bench: Bench, work: () => Promise<void>) {
   await pause(5);
   histogram.disable();
   const after = await blocksRead(bench);
-  return {
-    blocks: after - before,
-    longestStopMs: Math.max(0, histogram.max / 1e6 - 1),
-  };
+  return { blocks: after - before, longestStopMs: Math.max(0, histogram.max / 1e6 - 1) };
 }
 
 /** Blocks that statements have read so far; PostgreSQL only. */
@@ -230,13 +227,7 @@ async function failedList({ container, sessions }: Bench, _token: string): Promi
     const began = performance.now();
     const range = { ascending: false } as const;
     const through = await reads.sessionCursorAt(range, Math.min(10_000, sessions));
-    await reads.sessions({
-      ...range,
-      kinds: ['issuance'],
-      status: 'failed',
-      limit: 26,
-      ...(through !== undefined && { through }),
-    });
+    await reads.sessions({ ...range, kinds: ['issuance'], status: 'failed', limit: 26, ...(through !== undefined && { through }) });
     times.push(performance.now() - began);
   }
   return median(times);
@@ -324,12 +315,7 @@ function relayOf(container: Container): RelayEvents {
     publishHeldList: async () => true,
     onReady: () => () => {},
   };
-  return new RelayEvents({
-    eventLog: container.get(Store).maintenance,
-    publisher,
-    log: container.get(Log),
-    random: container.get(Random),
-  });
+  return new RelayEvents({ eventLog: container.get(Store).maintenance, publisher, log: container.get(Log), random: container.get(Random) });
 }
 
 /** The broker has had no event of the sessions, three each, as after a day without it. */

@@ -26,10 +26,7 @@ const ASKING: World['asking'] = {
   'verify-mdoc': { requestId: 'four-elements', queries: [{ id: 'pid', format: 'mso_mdoc' }] },
   'verify-20': {
     requestId: 'twenty-credentials',
-    queries: Array.from({ length: 20 }, (_, index) => ({
-      id: `pid-${index}`,
-      format: index % 2 === 0 ? 'dc+sd-jwt' : 'mso_mdoc',
-    })),
+    queries: Array.from({ length: 20 }, (_, index) => ({ id: `pid-${index}`, format: index % 2 === 0 ? 'dc+sd-jwt' : 'mso_mdoc' })),
   },
 };
 const SETS = 5;
@@ -47,12 +44,7 @@ export async function setUpTenant(
       'POST /tenant',
       await http.postJson(
         '/tenant',
-        {
-          id,
-          name: 'Bench',
-          roles: ROLES,
-          statusListConfig: { capacity: listCapacity, immediateUpdate: true },
-        },
+        { id, name: 'Bench', roles: ROLES, statusListConfig: { capacity: listCapacity, immediateUpdate: true } },
         { authorization: `Bearer ${root}` },
       ),
       201,
@@ -166,12 +158,7 @@ function credentialConfiguration(kind: { readonly id: string; readonly vct: stri
 function mdocConfiguration(id: string, status: boolean) {
   return {
     id,
-    config: {
-      format: 'mso_mdoc',
-      scope: id,
-      docType: DOC_TYPE,
-      display: [{ name: 'Person Identification Data', locale: 'en' }],
-    },
+    config: { format: 'mso_mdoc', scope: id, docType: DOC_TYPE, display: [{ name: 'Person Identification Data', locale: 'en' }] },
     statusManagement: status,
     lifeTime: 31_536_000,
   };
@@ -185,9 +172,7 @@ function presentationConfiguration({ requestId, queries }: Asking) {
     id: requestId,
     dcql_query: {
       credentials: queries.map(queryFor),
-      ...(queries.length > 1 && {
-        credential_sets: sets.map((set) => ({ options: [set.map(({ id }) => id)] })),
-      }),
+      ...(queries.length > 1 && { credential_sets: sets.map((set) => ({ options: [set.map(({ id }) => id)] })) }),
     },
     trustAnchors: [{ keyChainId: 'signing' }],
   };
@@ -196,11 +181,6 @@ function presentationConfiguration({ requestId, queries }: Asking) {
 function queryFor({ id, format }: Asking['queries'][number]) {
   const names = ASKED[format];
   return format === 'mso_mdoc'
-    ? {
-        id,
-        format,
-        meta: { doctype_value: DOC_TYPE },
-        claims: names.map((name) => ({ path: [DOC_TYPE, name] })),
-      }
+    ? { id, format, meta: { doctype_value: DOC_TYPE }, claims: names.map((name) => ({ path: [DOC_TYPE, name] })) }
     : { id, format, meta: { vct_values: [STATUS.vct] }, claims: names.map((name) => ({ path: [name] })) };
 }

@@ -77,11 +77,7 @@ export class Attester {
 
   constructor(provider: { clientId: string; certificate: string; privateJwk: JsonWebKey }) {
     this.clientId = provider.clientId;
-    this.#header = encode({
-      alg: 'ES256',
-      typ: 'oauth-client-attestation+jwt',
-      x5c: [provider.certificate],
-    });
+    this.#header = encode({ alg: 'ES256', typ: 'oauth-client-attestation+jwt', x5c: [provider.certificate] });
     this.#key = { privateKey: createPrivateKey({ key: provider.privateJwk, format: 'jwk' }) };
   }
 
@@ -132,12 +128,7 @@ export function encrypt(plaintext: string, recipient: Bound['encryptionKey']): s
   const point = ephemeral.generateKeys();
   const coordinates = [recipient.x, recipient.y].map((part) => Buffer.from(part, 'base64url'));
   const secret = ephemeral.computeSecret(Buffer.concat([Buffer.of(4), ...coordinates]));
-  const epk = {
-    kty: 'EC',
-    crv: 'P-256',
-    x: point.toString('base64url', 1, 33),
-    y: point.toString('base64url', 33),
-  };
+  const epk = { kty: 'EC', crv: 'P-256', x: point.toString('base64url', 1, 33), y: point.toString('base64url', 33) };
   const header = encode({ alg: 'ECDH-ES', enc: 'A256GCM', kid: recipient.kid, epk });
   const iv = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', contentKey(secret), iv);
@@ -162,10 +153,7 @@ function number(value: number): Buffer {
 
 function signJwt(key: Pick<WalletKey, 'privateKey'>, header: string, payload: object): string {
   const input = `${header}.${encode(payload)}`;
-  const signature = sign('sha256', Buffer.from(input), {
-    key: key.privateKey,
-    dsaEncoding: 'ieee-p1363',
-  });
+  const signature = sign('sha256', Buffer.from(input), { key: key.privateKey, dsaEncoding: 'ieee-p1363' });
   return `${input}.${signature.toString('base64url')}`;
 }
 
@@ -206,11 +194,7 @@ export function presentMdoc(
   const transcript = redirectTranscript({ clientId, nonce, responseUri, encryptionKey });
   const toSign = sigStructure(PROTECTED, deviceAuthenticationBytes(transcript, docType, NO_ELEMENTS));
   const signature = sign('sha256', toSign, { key: key.privateKey, dsaEncoding: 'ieee-p1363' });
-  const deviceSignature = buildCoseSign1({
-    protectedBytes: PROTECTED,
-    unprotectedHeader: new Map(),
-    signature,
-  });
+  const deviceSignature = buildCoseSign1({ protectedBytes: PROTECTED, unprotectedHeader: new Map(), signature });
   const deviceSigned = { nameSpaces: NO_ELEMENTS, deviceAuth: { deviceSignature } };
   const document = { docType, issuerSigned, deviceSigned };
   return encodeCbor({ version: '1.0', documents: [document], status: 0 }).toString('base64url');

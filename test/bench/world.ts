@@ -8,10 +8,7 @@ export const FORMATS = ['dc+sd-jwt', 'mso_mdoc'] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** A presentation configuration and the format that each of its queries asks for. */
-export type Asking = {
-  readonly requestId: string;
-  readonly queries: readonly { readonly id: string; readonly format: Format }[];
-};
+export type Asking = { readonly requestId: string; readonly queries: readonly { readonly id: string; readonly format: Format }[] };
 
 /** Where the wallets find what the set-up made. */
 export type World = {

@@ -45,10 +45,7 @@ describe('The calendar', function () {
   });
 
   it('fits a phone in dark mode', async () => {
-    const page = await visitors.as(['presentation:manage', 'issuance:manage'], 'calendar', {
-      width: 390,
-      dark: true,
-    });
+    const page = await visitors.as(['presentation:manage', 'issuance:manage'], 'calendar', { width: 390, dark: true });
     await page.locator('td').first().waitFor();
     await expectFits(page, 'calendar at 390 px');
     await expectAccessible(page, 'calendar in the dark');

@@ -97,10 +97,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     await page.keyboard.press('Enter');
   }
   const call = (method: string, path: string, json?: unknown) =>
-    visitors.served.service.call(method, path, {
-      token: visitors.token,
-      ...(json !== undefined && { json }),
-    });
+    visitors.served.service.call(method, path, { token: visitors.token, ...(json !== undefined && { json }) });
 
   it('decodes the pasted text and stores it nowhere', async () => {
     const page = await visitors.as(['clients:manage'], '');

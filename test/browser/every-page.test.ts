@@ -153,9 +153,7 @@ const CARD = {
 };
 const QUESTION = {
   id: 'asks',
-  dcql_query: {
-    credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] }, claims: [{ path: ['name'] }] }],
-  },
+  dcql_query: { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] }, claims: [{ path: ['name'] }] }] },
 };
 
 /** An insider looks for what the interface refuses to it. */
@@ -245,11 +243,7 @@ describe('The console of a client with one role', function () {
     await page.getByRole('button', { name: 'Show values' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Show values' }).click();
     await page.getByRole('heading', { name: 'Values' }).waitFor();
-    const json = {
-      clientId: 'another',
-      roles: ['presentation:request'],
-      secret: 'a-secret-of-another-client',
-    };
+    const json = { clientId: 'another', roles: ['presentation:request'], secret: 'a-secret-of-another-client' };
     await visitors.served.service.call('POST', '/client', { token: visitors.token, json });
     await page.getByRole('button', { name: 'Add (a client)' }).click();
     const dialog = page.getByRole('dialog', { name: 'Log in as another client' });

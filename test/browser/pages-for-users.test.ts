@@ -35,14 +35,7 @@ const CARD = {
 const QUESTION = {
   id: 'asks',
   dcql_query: {
-    credentials: [
-      {
-        id: 'card',
-        format: 'dc+sd-jwt',
-        meta: { vct_values: ['urn:card:1'] },
-        claims: [{ path: ['family_name'] }],
-      },
-    ],
+    credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] }, claims: [{ path: ['family_name'] }] }],
   },
 };
 /** What is evaluated on a page, which knows names that there are not here. */
@@ -51,11 +44,7 @@ const LOOK = `axe.run({ runOnly: ${JSON.stringify(TAGS)} }).then(({ violations }
   width: document.documentElement.scrollWidth,
   violations: violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html)),
 }))`;
-type Looked = {
-  readonly language: string;
-  readonly width: number;
-  readonly violations: readonly string[];
-};
+type Looked = { readonly language: string; readonly width: number; readonly violations: readonly string[] };
 const FOCUS = `({
   name: document.activeElement.id || document.activeElement.tagName,
   style: getComputedStyle(document.activeElement).outlineStyle,
@@ -99,11 +88,7 @@ describe('Pages for users, in a browser', function () {
     await post('/key-chain', { id: 'keys', usages: ['signing', 'access'] });
     await post('/issuer/config', {
       display: [{ name: 'Ministry of Examples', locale: 'en', logo: { uri: LOGO } }],
-      pages: {
-        backgroundColor: '#12355b',
-        privacyUri: 'https://ministry.example/p',
-        supportUri: 'tel:+49',
-      },
+      pages: { backgroundColor: '#12355b', privacyUri: 'https://ministry.example/p', supportUri: 'tel:+49' },
     });
     await post('/issuer/credentials', CARD);
     await post('/verifier/config', QUESTION);

@@ -49,12 +49,7 @@ describe('The phone of the console', function () {
     await page.getByText('Paste a link first. A link of an offer looks like').waitFor();
     await scan('eyJhbGciOiJFUzI1NiJ9.e30.c2ln');
     await page.getByText('a token is no link').waitFor();
-    const body = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['card-status'],
-      tx_code: '4711',
-    };
+    const body = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card-status'], tx_code: '4711' };
     const offer = await shop.call('POST', '/issuer/offer', body, shop.acme.token);
     expect(offer.status, offer.text).to.equal(201);
     await scan(offer.body.uri);

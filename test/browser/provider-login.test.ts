@@ -20,12 +20,7 @@ describe('A login to the console at the provider of the operator', function () {
     if (browser === undefined) return this.skip();
     buildConsole();
     const client = { client_id: CONSOLE_CLIENT, client_secret: 'unused-by-the-console-0123456789' };
-    const registered = {
-      ...client,
-      grant_types: ['client_credentials'],
-      response_types: [],
-      redirect_uris: [],
-    };
+    const registered = { ...client, grant_types: ['client_credentials'], response_types: [], redirect_uris: [] };
     provider = await startUpstreamProvider({ clients: [registered] });
     service = await startTestService({
       OIDC: provider.issuer,

@@ -7,11 +7,7 @@ import { expectAccessible } from './support/accessible.ts';
 import { button, MANAGER, makeQuestion, Visitors } from './support/visitors.ts';
 
 const trusted = (page: Page) => page.getByRole('region', { name: 'Whom it trusts' });
-const file = (name: string, content: string | Buffer) => ({
-  name,
-  mimeType: 'application/octet-stream',
-  buffer: Buffer.from(content),
-});
+const file = (name: string, content: string | Buffer) => ({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(content) });
 
 describe('The trusted issuers of a question in the console', function () {
   this.timeout(60_000);
@@ -90,10 +86,7 @@ describe('The trusted issuers of a question in the console', function () {
     const claims = [{ path: ['grade'], display: [{ name: 'Grade', locale: 'en' }] }];
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }], claims };
     // The service names its type.
-    const issued = await service.call('POST', '/issuer/credentials', {
-      token,
-      json: { id: 'badge', config },
-    });
+    const issued = await service.call('POST', '/issuer/credentials', { token, json: { id: 'badge', config } });
     expect(issued.status, issued.text).to.equal(201);
     const hosted = (await service.call('GET', '/school/vct/badge')).body.vct;
     const page = await visitors.as(MANAGER, 'questions');

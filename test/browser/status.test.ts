@@ -78,11 +78,7 @@ describe('The status page of the console', function () {
 
   it('shows an entry before and after it is suspended, restored and revoked', async () => {
     await call('POST', '/issuer/credentials', CREDENTIAL);
-    const offer = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['badge'],
-    };
+    const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['badge'] };
     const made = await call('POST', '/issuer/offer', offer);
     session = made.session;
     const wallet = new SimulatedWallet();
@@ -164,11 +160,7 @@ describe('The status page of the console', function () {
     await call('PUT', '/status-list-config', { bits: 1, capacity: 1_000, immediateUpdate: false });
     await call('POST', '/issuer/credentials', { ...CREDENTIAL, id: 'plain' });
     const list = await call('POST', '/status-lists', { credentialConfigurationId: 'plain' });
-    const offer = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['plain'],
-    };
+    const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['plain'] };
     const made = await call('POST', '/issuer/offer', offer);
     const wallet = new SimulatedWallet();
     const { credentials } = await wallet.accept(await wallet.readOffer(made.uri));
@@ -177,9 +169,7 @@ describe('The status page of the console', function () {
     await seen().getByText(`Entry ${place} is valid, or given to nobody.`).waitFor();
     await press('Revoke or restore');
     const dialog = page.getByRole('dialog', { name: 'Revoke, suspend or restore' });
-    await dialog.locator('option[value="2"]:disabled', { hasText: 'not in a list of 1 bit' }).waitFor({
-      state: 'attached',
-    });
+    await dialog.locator('option[value="2"]:disabled', { hasText: 'not in a list of 1 bit' }).waitFor({ state: 'attached' });
     await dialog.getByLabel('Session that issued').fill(made.session);
     await dialog.getByRole('button', { name: 'Revoke or restore' }).click();
     await page.getByRole('status').getByText('1 credential is revoked now.').waitFor();

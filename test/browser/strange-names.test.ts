@@ -25,14 +25,7 @@ const QUESTION = {
   id: 'asks',
   description: NAME,
   dcql_query: {
-    credentials: [
-      {
-        id: 'card',
-        format: 'dc+sd-jwt',
-        meta: { vct_values: [CARD.vct] },
-        claims: [{ path: ['z'.repeat(100)] }],
-      },
-    ],
+    credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: [CARD.vct] }, claims: [{ path: ['z'.repeat(100)] }] }],
   },
 };
 
@@ -59,10 +52,7 @@ describe('Malicious names', function () {
   afterEach(async () => expect(await visitors.leave()).to.deep.equal([]));
 
   const make = () =>
-    created(visitors.served.service, visitors.token, '/issuer/offer', {
-      ...offerBody('card'),
-      reference: NAME.slice(0, 100),
-    });
+    created(visitors.served.service, visitors.token, '/issuer/offer', { ...offerBody('card'), reference: NAME.slice(0, 100) });
   const ask = () =>
     created(visitors.served.service, visitors.token, '/verifier/offer', {
       response_type: 'uri',

@@ -95,10 +95,7 @@ describe('The page of a tenant', function () {
     const made = await service.call('POST', '/tenant', { token: await service.rootToken(), json });
     const [{ clientId, secret }] = made.body.clients;
     const token = await service.token(clientId, secret);
-    const question = {
-      id: 'theirs',
-      dcql_query: { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['urn:a'] } }] },
-    };
+    const question = { id: 'theirs', dcql_query: { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['urn:a'] } }] } };
     expect((await service.call('POST', '/verifier/config', { token, json: question })).status).to.equal(201);
     const page = await visitors.as(['presentation:manage'], 'questions');
     const me = await page.getByLabel('You are').inputValue();

@@ -12,9 +12,7 @@ import { comesToBe } from './support/keyboard.ts';
 import { Visitors } from './support/visitors.ts';
 
 const LIST = 'https://lists.example/attestations.jwt';
-const DEGREE = {
-  credentials: [{ id: 'd', format: 'dc+sd-jwt', meta: { vct_values: ['urn:example:degree'] } }],
-};
+const DEGREE = { credentials: [{ id: 'd', format: 'dc+sd-jwt', meta: { vct_values: ['urn:example:degree'] } }] };
 
 describe('The page about trust', function () {
   this.timeout(60_000);
@@ -25,11 +23,7 @@ describe('The page about trust', function () {
     if (started === undefined) return this.skip();
     visitors = started;
     await write('/issuer/credentials', credentialBody('degree', 'signing'));
-    await write('/verifier/config', {
-      id: 'which-degree',
-      dcql_query: DEGREE,
-      trustAnchors: [{ keyChainId: 'signing' }],
-    });
+    await write('/verifier/config', { id: 'which-degree', dcql_query: DEGREE, trustAnchors: [{ keyChainId: 'signing' }] });
   });
   async function write(path: string, json: unknown): Promise<void> {
     const made = await visitors.served.service.call('POST', path, { token: visitors.token, json });
@@ -61,10 +55,7 @@ describe('The page about trust', function () {
   });
 
   it('exports the certificates of the tenant, and fits a phone in dark mode', async () => {
-    const page = await visitors.as(['issuance:manage', 'presentation:manage'], 'trust', {
-      width: 390,
-      dark: true,
-    });
+    const page = await visitors.as(['issuance:manage', 'presentation:manage'], 'trust', { width: 390, dark: true });
     await page.getByRole('button', { name: 'Copy the certificate of signing (PEM)' }).waitFor();
     await expectFits(page, 'trust at 390 px');
     await expectAccessible(page, 'trust in the dark');
@@ -95,11 +86,9 @@ describe('The page about trust', function () {
     const authority = await certify({ name: 'Authority of others', ca: true });
     const page = await visitors.as(['presentation:manage'], 'trust');
     const section = page.getByRole('region', { name: 'To be trusted by this tenant' });
-    await section.getByLabel('Certificates: files (PEM or DER)').setInputFiles({
-      name: 'authority.der',
-      mimeType: 'application/pkix-cert',
-      buffer: Buffer.from(authority.certificate, 'base64'),
-    });
+    await section
+      .getByLabel('Certificates: files (PEM or DER)')
+      .setInputFiles({ name: 'authority.der', mimeType: 'application/pkix-cert', buffer: Buffer.from(authority.certificate, 'base64') });
     await section.getByRole('button', { name: 'Gather it' }).click();
     await section.getByRole('list', { name: 'Gathered' }).getByText('CN=Authority of others').waitFor();
     await section.getByRole('button', { name: 'Have them trusted' }).click();
@@ -137,11 +126,7 @@ describe('The page about trust', function () {
     const list = { sequenceNumber: 7, issuedAt: new Date(), nextUpdate, entities: [] };
     const copy = { list, documentHash: 'd', contentHash: 'c', checkedAt: new Date() };
     await kept.keepCopy(id, { uri: LIST }, copy);
-    const held = {
-      fault: 'untrusted_signer',
-      reason: 'another one signed it',
-      signer: next.certificate,
-    } as const;
+    const held = { fault: 'untrusted_signer', reason: 'another one signed it', signer: next.certificate } as const;
     await kept.recordProblem(id, { uri: LIST }, held, new Date());
     const page = await visitors.as(['presentation:manage'], 'trust');
     const lists = page.getByRole('region', { name: 'Lists that were fetched' });

@@ -29,9 +29,7 @@ describe('AuthorizationServers and codes', () => {
     const exchange = (more: object = {}) => servers.exchangeCode(provider.issuer, { ...EXCHANGE, ...more });
     const sent = () => provider.requests.find(({ path }) => path === '/token');
     const offer = (...methods: string[]) =>
-      provider.on('/.well-known/openid-configuration', {
-        json: provider.metadata({ token_endpoint_auth_methods_supported: methods }),
-      });
+      provider.on('/.well-known/openid-configuration', { json: provider.metadata({ token_endpoint_auth_methods_supported: methods }) });
 
     it('sends code, address and verifier once, and returns both tokens', async () => {
       const answer = await exchange();
@@ -103,9 +101,7 @@ describe('AuthorizationServers and codes', () => {
     });
 
     it('requires a server with a token endpoint', async () => {
-      provider.on('/.well-known/openid-configuration', {
-        json: provider.metadata({ token_endpoint: undefined }),
-      });
+      provider.on('/.well-known/openid-configuration', { json: provider.metadata({ token_endpoint: undefined }) });
       expect(await outcome(exchange())).to.equal('bad_metadata');
     });
   });
@@ -226,10 +222,7 @@ describe('AuthorizationServers and tokens', () => {
     }
 
     it('is reported as forged before any other fault', async () => {
-      const token = provider.token({
-        claims: { nonce: 'n-2', aud: 'others' },
-        key: makeKey('key-1', 'ES256'),
-      });
+      const token = provider.token({ claims: { nonce: 'n-2', aud: 'others' }, key: makeKey('key-1', 'ES256') });
       expect(await idToken(token)).to.equal('signature');
     });
   });
@@ -352,9 +345,7 @@ describe('AuthorizationServers and userinfo', () => {
   it('makes metadata useless when its address may not be used', async () => {
     for (const userinfo_endpoint of ['ftp://127.0.0.1/me', 'http://a:b@127.0.0.1/me', 7]) {
       const other = await ForeignWorld.start();
-      other.provider.on('/.well-known/openid-configuration', {
-        json: other.provider.metadata({ userinfo_endpoint }),
-      });
+      other.provider.on('/.well-known/openid-configuration', { json: other.provider.metadata({ userinfo_endpoint }) });
       expect(await other.discovery()).to.equal('bad_metadata');
       await other.close();
     }

@@ -44,9 +44,7 @@ describe('AuthorizationServers', () => {
     }
 
     it('refuses metadata of another issuer, and looks no further', async () => {
-      provider.on('/.well-known/openid-configuration', {
-        json: provider.metadata({ issuer: 'https://evil.example' }),
-      });
+      provider.on('/.well-known/openid-configuration', { json: provider.metadata({ issuer: 'https://evil.example' }) });
       provider.on('/.well-known/oauth-authorization-server', { json: provider.metadata() });
       expect(await discovery()).to.equal('wrong_issuer');
       expect(provider.hits('oauth-authorization-server')).to.equal(0);
@@ -215,9 +213,7 @@ describe('AuthorizationServers', () => {
     });
 
     it('are never taken from an address that may not be called', async () => {
-      provider.on('/.well-known/openid-configuration', {
-        json: provider.metadata({ jwks_uri: 'https://169.254.169.254/jwks' }),
-      });
+      provider.on('/.well-known/openid-configuration', { json: provider.metadata({ jwks_uri: 'https://169.254.169.254/jwks' }) });
       expect(await accessToken(provider.token())).to.equal('refused_address');
     });
   });

@@ -95,9 +95,7 @@ describe('X509Authority', () => {
 
   it('refuses to issue with a key that is not the one of the issuing certificate', async () => {
     const [root, other] = [await kms.generate('acme', 'ES256'), await kms.generate('acme', 'ES256')];
-    const certificate = await authority.issue(aRequest(root.publicJwk, { kind: 'ca' }), {
-      key: signingKey('acme', root),
-    });
+    const certificate = await authority.issue(aRequest(root.publicJwk, { kind: 'ca' }), { key: signingKey('acme', root) });
     const signer = { key: signingKey('acme', other), certificate };
     const outcome = await authority.issue(aRequest(other.publicJwk), signer).catch((error: unknown) => error);
     expect(outcome).to.be.instanceOf(Error).with.property('message').that.contains('does not belong');

@@ -45,12 +45,7 @@ describe('what counts the work of a service', () => {
           hidden: await counts('with n as (delete from notes returning id) select * from n'),
         };
       });
-      expect(traffic).to.deep.equal({
-        read: [1, 0, 1],
-        written: [2, 2, 2],
-        transaction: [4, 1, 4],
-        hidden: [1, 1, 1],
-      });
+      expect(traffic).to.deep.equal({ read: [1, 0, 1], written: [2, 2, 2], transaction: [4, 1, 4], hidden: [1, 1, 1] });
     } finally {
       await proxy.end();
       await database.drop();

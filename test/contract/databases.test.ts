@@ -217,9 +217,7 @@ const ASKER = `
 type Asker = { answer(): Promise<string>; ask(): void; end(): void };
 
 function askerOf(file: string): Asker {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', ASKER, file], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', ASKER, file], { stdio: ['pipe', 'pipe', 'inherit'] });
   return {
     answer: async () => String((await once(child.stdout, 'data'))[0]),
     ask: () => void child.stdin.write('now'),

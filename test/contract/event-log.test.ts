@@ -76,14 +76,7 @@ for (const kind of databases()) {
       expect(isBehind).to.equal(false);
       expect(events.map(({ cursor: _place, ...event }) => event)).to.deep.equal([
         { tenantId, sessionId: session.id, kind: 'verification', version: 1, status: 'active', at: NOW },
-        {
-          tenantId,
-          sessionId: session.id,
-          kind: 'verification',
-          version: 2,
-          status: 'fetched',
-          at: seconds(1),
-        },
+        { tenantId, sessionId: session.id, kind: 'verification', version: 2, status: 'fetched', at: seconds(1) },
       ]);
     });
 

@@ -104,16 +104,10 @@ for (const kind of databases()) {
         const after = { createdAt: new Date(now - 3_600_000), id: 'm' };
         const kinds = ['issuance'] as const;
         type Asked = { readonly statement: Statement; readonly parameters: readonly unknown[] };
-        const ofTenant = ({ statement, parameters }: Asked): Asked => ({
-          statement,
-          parameters: [tenantId, ...parameters],
-        });
+        const ofTenant = ({ statement, parameters }: Asked): Asked => ({ statement, parameters: [tenantId, ...parameters] });
         const statements: readonly Asked[] = [
           { statement: EXPIRY_STATEMENTS.sqlite, parameters: [now, now - 3_600_000, -1, 500] },
-          {
-            statement: VISIT_DUE_SESSIONS.sqlite,
-            parameters: [now, tenantId, 'full', now - 60_000, Number.MIN_SAFE_INTEGER, '', 500],
-          },
+          { statement: VISIT_DUE_SESSIONS.sqlite, parameters: [now, tenantId, 'full', now - 60_000, Number.MIN_SAFE_INTEGER, '', 500] },
           ...[true, false].flatMap((ascending) =>
             [{}, { since: new Date(now - 7_200_000), until: new Date(now) }].flatMap((range) => [
               ofTenant(listSessionsQuery({ kinds, limit: 25, ascending, after, ...range, through: after })),
@@ -187,10 +181,7 @@ for (const kind of databases()) {
           return maintenance.cleanUpSessions(...asked);
         };
         const counted = { maintenance: { ...maintenance, cleanUpSessions } } as unknown as Store;
-        job = new CleanUpSessions({
-          store: counted,
-          settings: { sessionTtlSeconds: 86_400 } as ServiceSettings,
-        });
+        job = new CleanUpSessions({ store: counted, settings: { sessionTtlSeconds: 86_400 } as ServiceSettings });
       });
       const run = async (at: number) => {
         const step = job.begin(new Date(at), 100);
@@ -236,11 +227,7 @@ for (const kind of databases()) {
         await keep('full', 60);
         await fill(20, now - 120_000);
         await openOffer(store, tenantId, {
-          session: {
-            createdAt: new Date(now - 200_000),
-            expiresAt: new Date(now + 30_000),
-            status: 'active',
-          },
+          session: { createdAt: new Date(now - 200_000), expiresAt: new Date(now + 30_000), status: 'active' },
         });
         expect((await run(now)).removed).to.equal(20);
         expect((await run(now + 60_000)).removed).to.equal(0);
@@ -290,11 +277,7 @@ for (const kind of databases()) {
           let cursor: string | undefined;
           do {
             ranges.length = 0;
-            const query = SessionListQuery.parse({
-              status: 'failed',
-              sort,
-              ...(cursor !== undefined && { cursor }),
-            });
+            const query = SessionListQuery.parse({ status: 'failed', sort, ...(cursor !== undefined && { cursor }) });
             const page = await list.execute(caller, query);
             expect(
               ranges.reduce((sum, count) => sum + count, 0),
@@ -343,17 +326,13 @@ for (const kind of databases()) {
       it('the fill of all lists is summed up', async () => {
         for (let n = 0; n < 3; n++) await addList(store, tenantId);
         await raw.run('update status_lists set capacity = 2147483647, used_entries = 2147483647');
-        expect(await store.maintenance.listFill()).to.deep.equal({
-          ...{ lists: 3, used: 3 * 2_147_483_647, capacity: 3 * 2_147_483_647 },
-        });
+        expect(await store.maintenance.listFill()).to.deep.equal({ ...{ lists: 3, used: 3 * 2_147_483_647, capacity: 3 * 2_147_483_647 } });
       });
 
       it('revisions of a tenant continue', async () => {
         await raw.run(`update tenants set revisions = '{"all":${ABOVE_INT},"credentials":${ABOVE_INT}}' where id = '${tenantId}'`);
         if (kind.name === 'postgres') await raw.run(`update tenants set revision = revision + 1 where id = '${tenantId}'`);
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.put(aConfiguration('one')), {
-          by: 'system',
-        });
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.put(aConfiguration('one')), { by: 'system' });
         const [row] = await raw.run(`select revisions from tenants where id = '${tenantId}'`);
         const revisions = typeof row?.['revisions'] === 'string' ? JSON.parse(row['revisions']) : row?.['revisions'];
         expect(revisions.credentials).to.equal(ABOVE_INT + 1);
@@ -361,9 +340,7 @@ for (const kind of databases()) {
       });
 
       it('sessions of a tenant that keeps them for 95 years are kept', async () => {
-        const patient = await addTenant(store, {
-          sessionConfig: { ttlSeconds: ABOVE_INT, cleanupMode: 'full' },
-        });
+        const patient = await addTenant(store, { sessionConfig: { ttlSeconds: ABOVE_INT, cleanupMode: 'full' } });
         const { session } = await openOffer(store, patient, {
           session: { createdAt: new Date(0), expiresAt: new Date(1), status: 'completed' },
         });

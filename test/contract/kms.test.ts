@@ -56,16 +56,8 @@ describe('LocalKms', () => {
     const ecJwk = () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
     const edJwk = () => generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
     const refused: Record<string, () => JsonWebKey | Buffer> = {
-      'an RSA key': () =>
-        generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
-          format: 'der',
-          type: 'pkcs8',
-        }),
-      'a secp256k1 key': () =>
-        generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({
-          format: 'der',
-          type: 'pkcs8',
-        }),
+      'an RSA key': () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'der', type: 'pkcs8' }),
+      'a secp256k1 key': () => generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({ format: 'der', type: 'pkcs8' }),
       'an X25519 key': () => generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' }),
       'a public key': () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
       'a key with a foreign public half': () => ({ ...ecJwk(), d: ecJwk().d ?? '' }),

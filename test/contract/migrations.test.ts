@@ -53,11 +53,7 @@ for (const kind of databases()) {
       const store = await OrmStore.open({ url: used.url, poolSize: 2 }, cipher);
       try {
         const identify = async (fingerprint: string, grantId: string) => {
-          const batch = {
-            id: randomUUID(),
-            sessionId: 'session' as SessionId,
-            credentialConfigurationId: 'card',
-          };
+          const batch = { id: randomUUID(), sessionId: 'session' as SessionId, credentialConfigurationId: 'card' };
           const identifies = { fingerprint, batch, endsAt: null, grantId, authorizedAt: new Date(at(9_000)) };
           return (await store.commit('acme' as TenantId, { identifies }, new Date())).done;
         };

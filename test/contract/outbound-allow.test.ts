@@ -5,11 +5,7 @@ import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { RemoteError } from '../../application/ports/remote.ts';
 import { readSettings, SettingsError } from '../../config/settings.ts';
 
-const GOOD = {
-  MASTER_SECRET: 'a master secret of decent length',
-  AUTH_CLIENT_ID: 'root',
-  AUTH_CLIENT_SECRET: 'the secret of the root',
-};
+const GOOD = { MASTER_SECRET: 'a master secret of decent length', AUTH_CLIENT_ID: 'root', AUTH_CLIENT_SECRET: 'the secret of the root' };
 
 async function faultOf(addresses: readonly string[], allow: readonly string[], url: string, tenantId = 'acme'): Promise<string> {
   const resolve = async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));

@@ -92,9 +92,7 @@ describe('Requests that an earlier release accepted', () => {
 
 describe('A narrowing of requests', () => {
   const api = (schema: unknown, more: object = {}): ApiDocument =>
-    ({
-      paths: { '/x': { post: { requestBody: { content: { 'application/json': { schema } } }, ...more } } },
-    }) as unknown as ApiDocument;
+    ({ paths: { '/x': { post: { requestBody: { content: { 'application/json': { schema } } }, ...more } } } }) as unknown as ApiDocument;
   const object = (properties: object, more: object = {}) => ({
     ...{ type: 'object', properties, required: [], additionalProperties: false },
     ...more,
@@ -158,9 +156,7 @@ describe('A narrowing of requests', () => {
 
   it('ends for schemas that contain themselves', () => {
     const tree = (leaf: object) => ({
-      paths: {
-        '/x': { post: { requestBody: { content: { j: { schema: { $ref: '#/components/schemas/T' } } } } } },
-      },
+      paths: { '/x': { post: { requestBody: { content: { j: { schema: { $ref: '#/components/schemas/T' } } } } } } },
       components: { schemas: { T: object({ leaf, next: { $ref: '#/components/schemas/T' } }) } },
     });
     const narrowings = findRequestNarrowings(tree(text) as never, tree({ type: 'string', maxLength: 1 }) as never);

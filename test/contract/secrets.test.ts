@@ -151,9 +151,7 @@ for (const kind of databases()) {
       if (database === undefined) return this.skip();
       const store = await open(FORMER);
       const tenantId = await addTenant(store);
-      await store.forTenant(tenantId, (own) => own.keyChains.add(aKeyChain(tenantId, 'one')), {
-        by: 'system',
-      });
+      await store.forTenant(tenantId, (own) => own.keyChains.add(aKeyChain(tenantId, 'one')), { by: 'system' });
       await store.close();
     });
     after(() => database?.drop());

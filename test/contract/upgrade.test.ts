@@ -39,11 +39,7 @@ describeUpgrade('A database of the first release', (upgrade) => {
     };
     await made('/issuer/credentials', CARD);
     await made('/verifier/config', { id: 'check', dcql_query: QUERY });
-    const offer = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['card'],
-    };
+    const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
     const { session } = await made('/issuer/offer', offer);
     const paths = ['/client', '/issuer/credentials', '/verifier/config', '/key-chain', `/session/${session}`];
     const readAll = (from: TestService) => Promise.all(paths.map(async (path) => (await from.call('GET', path, { token })).text));
@@ -101,11 +97,7 @@ describeUpgrade('A database of one revision for each tenant', (upgrade, kind) =>
       return answer.body;
     };
     await made(older, 'POST', '/issuer/credentials', cardNamed('Card'));
-    const offer = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['card'],
-    };
+    const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
     const { session } = await made(older, 'POST', '/issuer/offer', offer);
     await older.close();
     await goBack(BEFORE);
@@ -165,9 +157,7 @@ describeUpgrade('A database from before clients had codes', (upgrade, kind) => {
     const first = await start();
     const logins = async (service: TestService) => {
       const answers = CLIENTS.map(({ clientId, secret }) =>
-        service.call('POST', '/oauth2/token', {
-          json: { grant_type: 'client_credentials', client_id: clientId, client_secret: secret },
-        }),
+        service.call('POST', '/oauth2/token', { json: { grant_type: 'client_credentials', client_id: clientId, client_secret: secret } }),
       );
       return (await Promise.all(answers)).map(({ status }) => status);
     };

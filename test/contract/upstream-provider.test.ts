@@ -21,12 +21,7 @@ function dpopProof(htu: string): { readonly proof: string; readonly thumbprint: 
   const key = makeKey(undefined, 'ES256');
   const jwk = parsePublicJwk(key.jwk);
   if (jwk === undefined) throw new Error('no key');
-  const payload = {
-    jti: randomBytes(16).toString('hex'),
-    htm: 'POST',
-    htu,
-    iat: Math.floor(Date.now() / 1000),
-  };
+  const payload = { jti: randomBytes(16).toString('hex'), htm: 'POST', htu, iat: Math.floor(Date.now() / 1000) };
   const proof = signCompact(key, { alg: 'ES256', typ: 'dpop+jwt', jwk }, payload);
   return { proof, thumbprint: thumbprintOf(jwk) };
 }
@@ -77,12 +72,7 @@ describe('a certified OpenID provider', () => {
         await start({ algorithm });
         const identity = await complete({ ...(await authorize(client)), ...client });
         expect(identity).to.include({ iss: provider.issuer, sub: 'alice' });
-        expect(identity.token_claims).to.include({
-          iss: provider.issuer,
-          aud: client.clientId,
-          given_name: 'Alice',
-          family_name: 'Adams',
-        });
+        expect(identity.token_claims).to.include({ iss: provider.issuer, aud: client.clientId, given_name: 'Alice', family_name: 'Adams' });
       });
     }
   }
@@ -99,10 +89,7 @@ describe('a certified OpenID provider', () => {
 
   it('reports that the person refused', async () => {
     await start();
-    expect(await authorize(PUBLIC, { deny: 'access_denied' })).to.include({
-      error: 'access_denied',
-      code: '',
-    });
+    expect(await authorize(PUBLIC, { deny: 'access_denied' })).to.include({ error: 'access_denied', code: '' });
   });
 
   const refusals: readonly [string, object][] = [
@@ -224,11 +211,7 @@ describe('a certified OpenID provider', () => {
 
     it('issues ID tokens, which are no access tokens', async () => {
       await start();
-      const { idToken } = await servers.exchangeCode(provider.issuer, {
-        tenantId: ACME,
-        ...(await authorize(PUBLIC)),
-        ...PUBLIC,
-      });
+      const { idToken } = await servers.exchangeCode(provider.issuer, { tenantId: ACME, ...(await authorize(PUBLIC)), ...PUBLIC });
       expect(await reasonOf(read(idToken, PUBLIC.clientId))).to.equal('id_token');
     });
   });

@@ -66,11 +66,7 @@ describe('RemoteWebhooks', () => {
     const answer = await webhooks.post({ url: `${base}/claims`, auth }, { session: 's1' }, delivery);
     expect(answer).to.deep.equal({ status: 200, body: { pid: { given_name: 'Erika' } } });
     expect(seen?.body).to.equal('{"session":"s1"}');
-    expect(seen?.headers).to.include({
-      'content-type': 'application/json',
-      'idempotency-key': 'delivery-1',
-      'x-api-key': 'top secret',
-    });
+    expect(seen?.headers).to.include({ 'content-type': 'application/json', 'idempotency-key': 'delivery-1', 'x-api-key': 'top secret' });
   });
 
   it('sends the signature instead of an API key that is stored under one of its headers, and keeps all other keys', async () => {
@@ -151,9 +147,7 @@ describe('RemoteWebhooks', () => {
       expect(answer).to.deep.equal({ status: 202, body: undefined });
     }
     respond = (response) => response.end('{"redirectUri":"https://shop.example"}');
-    expect((await webhooks.post({ url: base }, {}, optional)).body).to.deep.equal({
-      redirectUri: 'https://shop.example',
-    });
+    expect((await webhooks.post({ url: base }, {}, optional)).body).to.deep.equal({ redirectUri: 'https://shop.example' });
     respond = (response) => response.writeHead(500).end('OK');
     expect(await errorOf(webhooks.post({ url: base }, {}, optional))).to.include({ reason: 'bad_status' });
   });
@@ -201,10 +195,7 @@ describe('RemoteWebhooks', () => {
 
 describe('WebhookConfig', () => {
   const url = 'https://backend.example/claims?x=1';
-  const withHeader = (headerName: string, value = 'v') => ({
-    url,
-    auth: { type: 'apiKey', config: { headerName, value } },
-  });
+  const withHeader = (headerName: string, value = 'v') => ({ url, auth: { type: 'apiKey', config: { headerName, value } } });
 
   it('accepts an address with and without an API key', () => {
     for (const config of [{ url }, { url: 'http://localhost:8080/' }, withHeader('X-Api-Key'), withHeader('Authorization', 'Bearer a.b')]) {

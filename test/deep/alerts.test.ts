@@ -31,11 +31,7 @@ import {
 } from '../support/alert-causes.ts';
 import { fires, promtool, RULES, type Scrapes } from '../support/metrics.ts';
 
-type Rule = {
-  readonly alert: string;
-  readonly expr: string;
-  readonly annotations: { readonly runbook: string };
-};
+type Rule = { readonly alert: string; readonly expr: string; readonly annotations: { readonly runbook: string } };
 const rules: readonly Rule[] = parse(readFileSync(RULES, 'utf8')).groups.flatMap(({ rules: all }: { rules: Rule[] }) => all);
 
 const secret = 'a secret that nobody has';
@@ -63,23 +59,14 @@ const CAUSES: Readonly<Record<string, () => Promise<Scrapes>>> = {
   VidimusDrainsForLong: () => around(async ({ service }) => service.drain()),
   VidimusKeyProviderUnusable: async () => {
     const address = `http://127.0.0.1:${await deadPort()}`;
-    const house = {
-      type: 'vault',
-      address,
-      mount: 'transit',
-      auth: { method: 'token', token: 'nobody-knows' },
-    };
+    const house = { type: 'vault', address, mount: 'transit', auth: { method: 'token', token: 'nobody-knows' } };
     const providers = { local: { type: 'local' }, house };
     return misconfigured({ KMS_CONFIG: JSON.stringify({ default: 'local', providers }) });
   },
   VidimusSignaturesFail: failingSignatures,
   VidimusBrokerUnusable: async () => misconfigured({ AMQP_URL: `amqp://127.0.0.1:${await deadPort()}` }),
   VidimusIdentityProviderUnusable: async () =>
-    misconfigured({
-      OIDC: `http://127.0.0.1:${await deadPort()}`,
-      OIDC_CLIENT_ID: 'vidimus',
-      OIDC_CLIENT_SECRET: secret,
-    }),
+    misconfigured({ OIDC: `http://127.0.0.1:${await deadPort()}`, OIDC_CLIENT_ID: 'vidimus', OIDC_CLIENT_SECRET: secret }),
   VidimusClockApart: wrongClock,
   VidimusListsOfOthersHeld: heldList,
   VidimusWebhooksFail: failingBackend,

@@ -110,12 +110,7 @@ describe('the attack tool on this service', () => {
     const strict = { requestEncryption: 'required', responseEncryption: 'required', dPopNonce: 'required' };
     await admin.post('/issuer/config', { display, ...strict });
     const demanding = await attack([...service.target, ...only], environment);
-    const open = {
-      requestEncryption: 'off',
-      responseEncryption: 'off',
-      dPopNonce: 'off',
-      dPopRequired: false,
-    };
+    const open = { requestEncryption: 'off', responseEncryption: 'off', dPopNonce: 'off', dPopRequired: false };
     await admin.post('/issuer/config', { display, ...open });
     const undemanding = await attack([...service.target, ...only], environment);
     for (const { code, cases, stdout } of [demanding, undemanding]) {

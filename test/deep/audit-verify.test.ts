@@ -77,9 +77,7 @@ for (const kind of databases()) {
     });
 
     it('does not take another master secret for a tampered log', async () => {
-      const { code, lines, errors } = await verify([], {
-        MASTER_SECRET: 'another master secret 0123456789abcdef',
-      });
+      const { code, lines, errors } = await verify([], { MASTER_SECRET: 'another master secret 0123456789abcdef' });
       expect([code, lines]).to.deep.equal([1, []]);
       expect(errors).to.include('MASTER_SECRET is not the one that sealed this database');
     });

@@ -73,10 +73,7 @@ describe('bodies of requests', () => {
     expect(refused.status, 'four megabytes are for strangers').to.equal(503);
     expect(refused.headers.get('retry-after')).to.equal('5');
     expect(refused.body.error).to.equal('temporarily_unavailable');
-    const made = await service.call('POST', '/issuer/config', {
-      token,
-      json: { display: [{ name: 'Acme', locale: 'en' }] },
-    });
+    const made = await service.call('POST', '/issuer/config', { token, json: { display: [{ name: 'Acme', locale: 'en' }] } });
     expect(made.status, made.text).to.equal(201);
   });
 
@@ -99,10 +96,7 @@ describe('bodies of requests', () => {
     const headers = { ...JSON_TYPE, Authorization: `Bearer ${other}` };
     for (let i = 0; i < 6; i++) await begin('/verifier/config', headers, 900_000, MEBIBYTE);
     await settle();
-    const made = await service.call('POST', '/issuer/config', {
-      token,
-      json: { display: [{ name: 'Acme', locale: 'en' }] },
-    });
+    const made = await service.call('POST', '/issuer/config', { token, json: { display: [{ name: 'Acme', locale: 'en' }] } });
     expect(made.status, made.text).to.equal(201);
   });
 

@@ -24,11 +24,7 @@ describe('A client that waits for a session', () => {
   const clientAt = (url: string) => new VidimusClient({ url, accessToken: () => tenant.token });
   const offer = () =>
     clientAt(service.address).post('/issuer/offer', {
-      body: {
-        response_type: 'uri',
-        flow: 'pre_authorized_code',
-        credentialConfigurationIds: ['badge'],
-      },
+      body: { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['badge'] },
     });
   const collect = async (uri: string) => {
     const wallet = new RawWallet(service, tenant.id);

@@ -127,18 +127,10 @@ describe('The wallet of that demo', () => {
   let chain: readonly string[];
 
   const QUERY = {
-    credentials: [
-      {
-        ...{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] } },
-        claims: [{ path: ['given_name'] }],
-      },
-    ],
+    credentials: [{ ...{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] } }, claims: [{ path: ['given_name'] }] }],
   };
   const REGISTERED = QUERY.credentials.map(({ id: _id, ...credential }) => credential);
-  const request = (data: string) => ({
-    dcql_query: QUERY,
-    verifier_info: [{ format: 'registration_cert', data }],
-  });
+  const request = (data: string) => ({ dcql_query: QUERY, verifier_info: [{ format: 'registration_cert', data }] });
   const refusal = (work: Promise<unknown>) =>
     work.then(
       () => 'accepted',

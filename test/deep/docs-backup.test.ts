@@ -138,10 +138,7 @@ describe('the commands of the page about backups', () => {
         vidimus_restored: `${name}_restored`,
         'vidimus.dump vidimus': `vidimus.dump ${name}`,
       },
-      {
-        DATABASE_URL: asOwner(pathname),
-        ...(password !== '' && { PGPASSWORD: decodeURIComponent(password) }),
-      },
+      { DATABASE_URL: asOwner(pathname), ...(password !== '' && { PGPASSWORD: decodeURIComponent(password) }) },
     );
     await live(inTable('pg_dump'));
     await type(blockWith('createdb'));

@@ -166,10 +166,7 @@ describe('the walk through issuing', () => {
 
   it('serves the type that it says is hosted', async () => {
     const type = await service.call('GET', '/acme/vct/library');
-    expect(type.body).to.include({
-      vct: `${service.address}/acme/vct/library`,
-      name: 'Library card of Acme University',
-    });
+    expect(type.body).to.include({ vct: `${service.address}/acme/vct/library`, name: 'Library card of Acme University' });
   });
 });
 
@@ -241,17 +238,12 @@ describe('the page about profiles', () => {
       token = await service.token(clientId, secret);
     }
     expect(PAGE.requests).to.have.length(6);
-    const { body: tenant } = await service.call('GET', '/tenant/ministry', {
-      token: await service.rootToken(),
-    });
+    const { body: tenant } = await service.call('GET', '/tenant/ministry', { token: await service.rootToken() });
     expect(tenant.profile).to.equal('eu');
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'] };
     const offered = await service.call('POST', '/issuer/offer', { token, json: offer });
     expect(offered.status, offered.text).to.equal(201);
-    const asked = await service.call('POST', '/verifier/offer', {
-      token,
-      json: { response_type: 'uri', requestId: 'who' },
-    });
+    const asked = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'who' } });
     expect(asked.status, asked.text).to.equal(201);
   });
 });

@@ -145,18 +145,11 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
   const send = async (method: string, path: string, token?: string, json?: unknown): Promise<Answer> => {
     const answer = await fetch(address + path, {
       method,
-      headers: {
-        'Content-Type': 'application/json',
-        ...(token !== undefined && { Authorization: `Bearer ${token}` }),
-      },
+      headers: { 'Content-Type': 'application/json', ...(token !== undefined && { Authorization: `Bearer ${token}` }) },
       ...(json !== undefined && { body: JSON.stringify(json) }),
     });
     const text = await answer.text();
-    return {
-      status: answer.status,
-      headers: answer.headers,
-      body: text === '' ? undefined : JSON.parse(text),
-    };
+    return { status: answer.status, headers: answer.headers, body: text === '' ? undefined : JSON.parse(text) };
   };
   const tokenOf = async (clientId: string) => {
     const known = tokens.get(clientId);

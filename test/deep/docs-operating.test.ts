@@ -303,9 +303,7 @@ describe('the commands of the page for operators that exchange secrets of others
     const role = 'auth/approle/role/vidimus';
     await vault.call('POST', role, { token_policies: ['vidimus'] });
     await vault.call('POST', `${role}/role-id`, { role_id: 'vidimus' });
-    const { data } = (await vault.call('POST', `${role}/secret-id`, {})).body as {
-      data: { secret_id: string };
-    };
+    const { data } = (await vault.call('POST', `${role}/secret-id`, {})).body as { data: { secret_id: string } };
     symlinkSync(binary, join(machine.folder, 'bin/bao'));
     machine.set('BAO_ADDR', vault.address);
     machine.set('BAO_TOKEN', vault.rootToken);

@@ -43,13 +43,7 @@ describe('the page about verifying', () => {
     authority = (await call('GET', '/key-chain/signing')).body.rootCertificate;
     for (const request of ISSUING) if (isConfiguration(request)) await send(request);
     licence = await collect('mdl');
-    const entities = [
-      {
-        type: 'internal',
-        issuerKeyChainId: 'signing',
-        info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
-      },
-    ];
+    const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } }];
     expect((await call('POST', '/trust-list', { id: 'universities', entities })).status).to.equal(201);
   });
   after(async () => {
@@ -122,10 +116,7 @@ describe('the page about verifying', () => {
     const amr = [{ knowledge: 'pin_6_or_more_digits' }, { possession: 'key_in_remote_wscd' }];
     const strong = { transaction_data_hashes_alg: 'sha-256', jti: randomUUID(), amr };
     const { response_mode } = payload;
-    return {
-      transaction_data_hashes: hashes,
-      ...(named !== undefined && { ...strong, response_mode }),
-    };
+    return { transaction_data_hashes: hashes, ...(named !== undefined && { ...strong, response_mode }) };
   }
 
   it('shows requests that are taken, in their order, and questions that a wallet can answer', async () => {
@@ -151,14 +142,9 @@ describe('the page about verifying', () => {
       const asked = await ask(service, tenant.token, 'enrolment');
       await present(asked, card);
       const [delivery] = backend.at('/presented');
-      const { credentials = [], ...body } = (delivery?.body ?? {}) as {
-        credentials?: Record<string, unknown>[];
-      };
+      const { credentials = [], ...body } = (delivery?.body ?? {}) as { credentials?: Record<string, unknown>[] };
       const issuer = { subject: '<subject>', fingerprint: '<fingerprint>', anchor: '<anchor>' };
-      const results = withoutIssuers(credentials).map((result) => ({
-        ...result,
-        ...(result['values'] !== undefined && { issuer }),
-      }));
+      const results = withoutIssuers(credentials).map((result) => ({ ...result, ...(result['values'] !== undefined && { issuer }) }));
       return JSON.parse(JSON.stringify({ ...body, credentials: results }).replace(asked.session, '<session>'));
     };
     const shown = blocksOf(PAGE, 'jsonc').map((text) => JSON.parse(text));
@@ -359,11 +345,7 @@ describe('the page about webhooks', () => {
     await send(configuration);
   };
   const isIssued = async () => {
-    const offer = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['badge'],
-    };
+    const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['badge'] };
     const wallet = new RawWallet(service, tenant.id);
     const { uri } = await created(service, tenant.token, '/issuer/offer', offer);
     const answer = await wallet.request(await wallet.accessToken(uri), 'badge');

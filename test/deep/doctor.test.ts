@@ -39,11 +39,7 @@ describe('The doctor', () => {
   });
 
   it('names every fault of the settings, and misspelt names', async () => {
-    const { code, findings } = await subject.examine({
-      PORT: 'many',
-      NODE_ENV: 'production',
-      PUBLIC_URl: 'x',
-    });
+    const { code, findings } = await subject.examine({ PORT: 'many', NODE_ENV: 'production', PUBLIC_URl: 'x' });
     expect(code).to.equal(2);
     expect(messages(findings, 'fault', 'settings'))
       .to.include('PORT: ')

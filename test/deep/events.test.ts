@@ -81,16 +81,9 @@ describe('Events for other systems', () => {
       for (const message of messages) {
         const event = eventOf(message);
         expect(new CloudEvent(event).validate(), event.id).to.equal(true);
-        expect(message.properties).to.deep.include({
-          contentType: 'application/cloudevents+json',
-          messageId: event.id,
-          deliveryMode: 2,
-        });
+        expect(message.properties).to.deep.include({ contentType: 'application/cloudevents+json', messageId: event.id, deliveryMode: 2 });
         const [tenantId = '', kind, status] = message.fields.routingKey.split('.');
-        expect(event).to.include({
-          source: `${shop.service.address}/${tenantId}`,
-          type: `vidimus.session.${status}`,
-        });
+        expect(event).to.include({ source: `${shop.service.address}/${tenantId}`, type: `vidimus.session.${status}` });
         expect(event.data).to.include({ tenantId, kind, status, sessionId: event.subject });
         expect(message.content.toString()).to.not.match(/Ada|"card/);
       }
@@ -114,12 +107,7 @@ describe('Events for other systems', () => {
       const SHOP_URL = addressOf('shop', passwords.SHOP_PASSWORD);
       const commands = blocks('sh');
       const shell = async (text: string) =>
-        (
-          await promisify(execFile)('sh', ['-ec', text], {
-            env: { ...rabbit.environment, ...passwords },
-            cwd: FOLDER,
-          })
-        ).stdout;
+        (await promisify(execFile)('sh', ['-ec', text], { env: { ...rabbit.environment, ...passwords }, cwd: FOLDER })).stdout;
       for (const text of commands.filter((block) => !block.includes('node '))) await shell(text);
 
       const [run = ''] = commands.filter((block) => block.includes('node '));
@@ -176,10 +164,7 @@ describe('Events for other systems', () => {
       try {
         const { token } = await createTenant(other, 'own');
         await other.call('POST', '/verifier/config', { token, json: { id: 'check', dcql_query: QUERY } });
-        await other.call('POST', '/verifier/offer', {
-          token,
-          json: { response_type: 'uri', requestId: 'check' },
-        });
+        await other.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'check' } });
         await until('its event', () => messages.some(({ fields }) => fields.routingKey === 'own.presentation.active'));
       } finally {
         await other.close();

@@ -31,15 +31,9 @@ type Realm = {
     readonly serviceAccountsEnabled: boolean;
     readonly publicClient: boolean;
     readonly standardFlowEnabled: boolean;
-    readonly protocolMappers?: readonly {
-      readonly protocolMapper: string;
-      readonly config: Readonly<Record<string, string>>;
-    }[];
+    readonly protocolMappers?: readonly { readonly protocolMapper: string; readonly config: Readonly<Record<string, string>> }[];
   }[];
-  readonly users: readonly {
-    readonly serviceAccountClientId: string;
-    readonly realmRoles: readonly string[];
-  }[];
+  readonly users: readonly { readonly serviceAccountClientId: string; readonly realmRoles: readonly string[] }[];
 };
 const REALM = JSON.parse(read('realm.json')) as Realm;
 
@@ -153,12 +147,7 @@ describe(`The example with Keycloak${HOME === undefined ? ', what its realm says
         OIDC_ALGORITHM: 'RS256',
       },
     });
-    environment = {
-      PATH: process.env['PATH'] ?? '',
-      OIDC: provider.issuer,
-      VIDIMUS_URL: address,
-      ...SECRETS,
-    };
+    environment = { PATH: process.env['PATH'] ?? '', OIDC: provider.issuer, VIDIMUS_URL: address, ...SECRETS };
   });
   afterEach(endPrograms);
   after(async () => {
@@ -168,9 +157,7 @@ describe(`The example with Keycloak${HOME === undefined ? ', what its realm says
   });
 
   const backend = (changes: Record<string, string> = {}) =>
-    runProgram(process.execPath, [join(EXAMPLE, 'backend.mjs')], {
-      environment: { ...environment, ...changes },
-    });
+    runProgram(process.execPath, [join(EXAMPLE, 'backend.mjs')], { environment: { ...environment, ...changes } });
 
   it('makes a tenant as the operator and an offer as the backend, which a wallet takes', async () => {
     const { code, output } = await backend();

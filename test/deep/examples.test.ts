@@ -34,12 +34,7 @@ describe('The examples', () => {
   const node = { PATH: process.env['PATH'] };
   /** What somebody has who made a tenant with the script of the examples. */
   const tenant = async (id: string) => {
-    const environment = {
-      ...node,
-      VIDIMUS_URL: address,
-      AUTH_CLIENT_ID: service.root.clientId,
-      AUTH_CLIENT_SECRET: service.root.secret,
-    };
+    const environment = { ...node, VIDIMUS_URL: address, AUTH_CLIENT_ID: service.root.clientId, AUTH_CLIENT_SECRET: service.root.secret };
     const made = await runProgram(process.execPath, ['make-tenant.mjs', id], { cwd: EXAMPLES, environment });
     expect(made.code, made.output).to.equal(0);
     return parseEnv(made.output) as Record<string, string>;
@@ -131,9 +126,7 @@ describe('The examples', () => {
           response_type: 'uri',
           flow: 'pre_authorized_code',
           credentialConfigurationIds: ['pid'],
-          credentialClaims: {
-            pid: { type: 'inline', claims: { given_name: 'Ada', age_equal_or_over: { 18: isAdult } } },
-          },
+          credentialClaims: { pid: { type: 'inline', claims: { given_name: 'Ada', age_equal_or_over: { 18: isAdult } } } },
         },
       });
       const [credential] = await wallet.accept(uri);
@@ -240,15 +233,11 @@ describe('The examples', () => {
     await client.post('/verifier/config', {
       body: {
         id: 'graduates',
-        dcql_query: {
-          credentials: [{ id: 'diploma', format: 'dc+sd-jwt', meta: { vct_values: ['urn:acme:diploma:1'] } }],
-        },
+        dcql_query: { credentials: [{ id: 'diploma', format: 'dc+sd-jwt', meta: { vct_values: ['urn:acme:diploma:1'] } }] },
       },
     });
     const outcome = async () => {
-      const asked = await client.post('/verifier/offer', {
-        body: { response_type: 'uri', requestId: 'graduates' },
-      });
+      const asked = await client.post('/verifier/offer', { body: { response_type: 'uri', requestId: 'graduates' } });
       if (diploma === undefined) throw new Error('no diploma');
       await wallet.present(await wallet.readRequest(asked.uri), diploma).catch(() => undefined);
       return (await client.waitForSession(asked.session, { timeoutMs: 10_000 })).status;

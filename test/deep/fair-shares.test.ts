@@ -12,14 +12,8 @@ type Tenant = { readonly id: string; readonly token: string };
 
 /** What is asked over and over: answered from the database, and from memory. */
 const ASKED = {
-  'the administrative interface': ({ token }: Tenant) => ({
-    path: '/issuer/credentials',
-    headers: { Authorization: `Bearer ${token}` },
-  }),
-  'the addresses of wallets': ({ id }: Tenant) => ({
-    path: `/.well-known/openid-credential-issuer/${id}`,
-    headers: {},
-  }),
+  'the administrative interface': ({ token }: Tenant) => ({ path: '/issuer/credentials', headers: { Authorization: `Bearer ${token}` } }),
+  'the addresses of wallets': ({ id }: Tenant) => ({ path: `/.well-known/openid-credential-issuer/${id}`, headers: {} }),
 };
 
 for (const kind of databases()) {
@@ -135,9 +129,7 @@ describe('Places of requests that wait for a backend', () => {
     const waiting: Promise<unknown>[] = [];
     for (const token of slow) {
       for (let i = 0; i < 6; i++) {
-        const json = {
-          body: { credentials: [{ format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] } }] },
-        };
+        const json = { body: { credentials: [{ format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] } }] } };
         const call = service.call('POST', '/registrar/registration-certificate', { token, json });
         waiting.push(call.then(() => answered++));
       }

@@ -44,12 +44,7 @@ for (const kind of databases()) {
       const claimsWebhook = { url: `${backend.url}/claims` };
       await post('/issuer/credentials', { ...base, id: 'card', claims: { name: 'Ada' } });
       await post('/issuer/credentials', { ...base, id: 'hooked', vct: 'urn:hooked:1', claimsWebhook });
-      await post('/issuer/credentials', {
-        ...base,
-        id: 'slow',
-        vct: 'urn:slow:1',
-        claimsWebhook: { url: `${backend.url}/deferred` },
-      });
+      await post('/issuer/credentials', { ...base, id: 'slow', vct: 'urn:slow:1', claimsWebhook: { url: `${backend.url}/deferred` } });
       backend.on('/claims', { json: { hooked: { name: 'Ada' } } });
       backend.on('/deferred', { json: { deferred: true } });
       faults = new Faults(service.service);

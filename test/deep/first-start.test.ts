@@ -44,11 +44,7 @@ describe('the first start', () => {
     const settings = readSettings(first.environment);
     expect(settings.MASTER_SECRET[0]).to.match(/^[\w-]{64}$/);
     expect(settings.AUTH_CLIENT_SECRET).to.match(/^[\w-]{32}$/);
-    expect(first.generated).to.deep.equal({
-      file: file(),
-      clientId: 'root',
-      clientSecret: settings.AUTH_CLIENT_SECRET,
-    });
+    expect(first.generated).to.deep.equal({ file: file(), clientId: 'root', clientSecret: settings.AUTH_CLIENT_SECRET });
     expect(statSync(file()).mode & 0o777).to.equal(0o600);
     expect(statSync(data).mode & 0o777).to.equal(0o700);
     expect(readdirSync(data)).to.deep.equal(['secrets.env']);
@@ -88,11 +84,7 @@ describe('the first start', () => {
 
   it('speaks of no secret that opens nothing', () => {
     prepareFirstStart({ DATA_FOLDER: data });
-    const oidc = {
-      OIDC: 'https://login.example',
-      OIDC_CLIENT_ID: 'vidimus',
-      OIDC_CLIENT_SECRET: 'a-secret',
-    };
+    const oidc = { OIDC: 'https://login.example', OIDC_CLIENT_ID: 'vidimus', OIDC_CLIENT_SECRET: 'a-secret' };
     const later = prepareFirstStart({ DATA_FOLDER: data, ...oidc });
     expect([later.generated, later.stored]).to.deep.equal([undefined, undefined]);
     expect(prepareFirstStart({ DATA_FOLDER: data }).stored).to.include({ clientId: 'root' });
@@ -105,11 +97,7 @@ describe('the first start', () => {
   });
 
   it('generates no given secrets, and given secrets override generated ones', () => {
-    const given = {
-      DATA_FOLDER: data,
-      AUTH_CLIENT_ID: 'operator',
-      AUTH_CLIENT_SECRET: 'a-secret-of-the-operator',
-    };
+    const given = { DATA_FOLDER: data, AUTH_CLIENT_ID: 'operator', AUTH_CLIENT_SECRET: 'a-secret-of-the-operator' };
     const first = prepareFirstStart(given);
     expect(first.generated, 'nothing to show').to.equal(undefined);
     expect(Object.keys(stored())).to.deep.equal(['MASTER_SECRET']);
@@ -329,10 +317,7 @@ describe('the program that npm start runs', () => {
   afterEach(() => rmSync(tree, { recursive: true, force: true }));
 
   const program = () =>
-    execFileSync(process.execPath, [join(tree, 'tools/program.mjs')], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }).trim();
+    execFileSync(process.execPath, [join(tree, 'tools/program.mjs')], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
   const stamp = () => readFileSync(join(tree, 'dist/sources.txt'), 'utf8');
   /** It takes no arguments, and says so before anything else. */
   const refuse = (file: string): string => {

@@ -134,10 +134,7 @@ for (const kind of databases()) {
       expect(tally(returned)).to.deep.equal({ 302: 1, 400: 19 });
       const back = new URL(returned.find(({ status }) => status === 302)?.headers.get('location') ?? '');
       const answers = await Promise.all(Array.from({ length: 20 }, () => wallet.resume(back)));
-      expect(tally(answers)).to.deep.equal({
-        '401 insufficient_authorization': 1,
-        '400 invalid_session': 19,
-      });
+      expect(tally(answers)).to.deep.equal({ '401 insufficient_authorization': 1, '400 invalid_session': 19 });
     });
 
     it('takes a proof of a key once, and does nothing for the second use', async () => {

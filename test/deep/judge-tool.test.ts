@@ -10,10 +10,7 @@ const JUDGE = fileURLToPath(new URL('../judge/judge.ts', import.meta.url));
 const SECONDS = 60;
 
 type Client = { readonly clientId: string; readonly secret: string };
-const credentials = ({ clientId, secret }: Client) => ({
-  VIDIMUS_JUDGE_CLIENT_ID: clientId,
-  VIDIMUS_JUDGE_CLIENT_SECRET: secret,
-});
+const credentials = ({ clientId, secret }: Client) => ({ VIDIMUS_JUDGE_CLIENT_ID: clientId, VIDIMUS_JUDGE_CLIENT_SECRET: secret });
 
 describe('The judge of a service that runs', () => {
   let service: TestService;
@@ -24,10 +21,7 @@ describe('The judge of a service that runs', () => {
   after(() => service.close());
 
   const judge = (options: readonly string[], client: Client = ROOT) =>
-    runProgram(process.execPath, [JUDGE, ...options], SECONDS, {
-      ...bareEnvironment(),
-      ...credentials(client),
-    });
+    runProgram(process.execPath, [JUDGE, ...options], SECONDS, { ...bareEnvironment(), ...credentials(client) });
   /** Tenants of the judgement that are there. */
   const left = async ({ call, rootToken }: TestService): Promise<readonly string[]> => {
     const { body } = await call('GET', '/tenant', { token: await rootToken() });

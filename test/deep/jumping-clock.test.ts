@@ -74,10 +74,7 @@ for (const kind of databases()) {
     };
     /** All jobs that a minute brings, in a process whose clock is wrong by so many hours. */
     const runJobs = async (hours: number) => {
-      const timers = sinon.useFakeTimers({
-        now: Date.now() + hours * HOURS_MS,
-        toFake: ['Date', 'setInterval', 'clearInterval'],
-      });
+      const timers = sinon.useFakeTimers({ now: Date.now() + hours * HOURS_MS, toFake: ['Date', 'setInterval', 'clearInterval'] });
       try {
         const stop = startJobs(containerOf());
         await timers.tickAsync(60_000);
@@ -89,10 +86,7 @@ for (const kind of databases()) {
 
     it('ahead for a minute allows no second use of a value', async () => {
       const steps = stepsOf(store, tenantId);
-      const values = [aUse('dpop_jti'), aUse('c_nonce'), aUse('client_jti')].map((value) => ({
-        ...value,
-        expiresAt: inSeconds(300),
-      }));
+      const values = [aUse('dpop_jti'), aUse('c_nonce'), aUse('client_jti')].map((value) => ({ ...value, expiresAt: inSeconds(300) }));
       expect(await steps.commit({ uses: values })).to.include({ done: true });
       await runJobs(3);
       for (const value of values) expect(await steps.commit({ uses: [value] }), value.kind).to.include({ done: false });

@@ -15,11 +15,7 @@ import { type HolderKey, keyProof, newKey, RawWallet } from '../support/raw-wall
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 /** What befalls a key provider, and how it comes back. */
-type Outage = {
-  readonly what: string;
-  begin(): Promise<void> | void;
-  end(): Promise<void> | void;
-};
+type Outage = { readonly what: string; begin(): Promise<void> | void; end(): Promise<void> | void };
 
 describeWithOpenBao('a key provider that does not work', (binary) => {
   let vault: OpenBao;
@@ -32,22 +28,13 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
     vault = await startOpenBao(binary);
     proxy = await VaultProxy.before(vault.address);
     const auth = await vault.appRole();
-    const house = {
-      ...(await vault.settings({ address: proxy.address, auth, timeoutSeconds: 0.5 })),
-      type: 'vault',
-    };
-    const KMS_CONFIG = JSON.stringify({
-      providers: { local: { type: 'local' }, house },
-      tenants: { acme: 'house' },
-    });
+    const house = { ...(await vault.settings({ address: proxy.address, auth, timeoutSeconds: 0.5 })), type: 'vault' };
+    const KMS_CONFIG = JSON.stringify({ providers: { local: { type: 'local' }, house }, tenants: { acme: 'house' } });
     service = await startTestService({ KMS_CONFIG });
     ({ token } = await createTenant(service, 'acme'));
     ({ token: elsewhere } = await createTenant(service, 'other'));
     for (const own of [token, elsewhere]) {
-      await post(own, '/issuer/config', {
-        display: [{ name: 'Acme', locale: 'en' }],
-        refreshTokenSeconds: 86_400,
-      });
+      await post(own, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }], refreshTokenSeconds: 86_400 });
       await post(own, '/issuer/credentials', {
         id: 'card',
         config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
@@ -57,9 +44,7 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
       });
       await post(own, '/verifier/config', {
         id: 'who',
-        dcql_query: {
-          credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] } }],
-        },
+        dcql_query: { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] } }] },
       });
     }
     // The first status list takes a signature as well.
@@ -78,11 +63,7 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
     return answer.body;
   };
   const offer = (own: string) =>
-    post(own, '/issuer/offer', {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['card'],
-    });
+    post(own, '/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] });
   const issued = async (own: string, tenant: string) => {
     const wallet = new RawWallet(service, tenant);
     const answer = await wallet.request(await wallet.accessToken((await offer(own)).uri), 'card');
@@ -110,11 +91,7 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
   const outages: readonly Outage[] = [
     { what: 'is sealed', begin: () => vault.seal(), end: () => vault.unseal() },
     { what: 'is killed', begin: () => vault.kill(), end: () => vault.restart() },
-    {
-      what: 'answers after ten seconds',
-      begin: () => proxy.will('late'),
-      end: () => proxy.will('pass'),
-    },
+    { what: 'answers after ten seconds', begin: () => proxy.will('late'), end: () => proxy.will('pass') },
     {
       what: 'is cut off',
       begin: () => {
@@ -144,10 +121,7 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
       const key: HolderKey = newKey();
       const nonce = await further.nonce();
       const proof = keyProof(key, further.issuer, nonce);
-      const ask = () =>
-        further.request(accessToken, 'card', {
-          body: { credential_configuration_id: 'card', proofs: { jwt: [proof] } },
-        });
+      const ask = () => further.request(accessToken, 'card', { body: { credential_configuration_id: 'card', proofs: { jwt: [proof] } } });
       const before = indexOf(await issued(token, 'acme'));
 
       await begin();
@@ -155,10 +129,7 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
         expectLater(await wallet.redeem(code));
         expectLater(await ask());
         // What must be signed for a verifier is not promised either, and no session is left behind.
-        const asked = await service.call('POST', '/verifier/offer', {
-          token,
-          json: { response_type: 'uri', requestId: 'who' },
-        });
+        const asked = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'who' } });
         expect(asked.status, asked.text).to.equal(503);
         // Others go on, and everybody sees why.
         await issued(elsewhere, 'other');
@@ -286,15 +257,9 @@ describeWithOpenBao('A Vault that lies or is slow, and wallets that use it', (bi
     front = await openBaoFront(vault.address);
     const house = { ...(await vault.settings({ address: front.address })), type: 'vault' };
     const providers = { local: { type: 'local' }, house };
-    service = await startTestService({
-      KMS_CONFIG: JSON.stringify({ providers, tenants: { acme: 'house' } }),
-    });
+    service = await startTestService({ KMS_CONFIG: JSON.stringify({ providers, tenants: { acme: 'house' } }) });
     ({ token } = await createTenant(service, 'acme'));
-    await post('/issuer/config', {
-      display: [{ name: 'Acme', locale: 'en' }],
-      batchSize: 10,
-      refreshTokenSeconds: 86_400,
-    });
+    await post('/issuer/config', { display: [{ name: 'Acme', locale: 'en' }], batchSize: 10, refreshTokenSeconds: 86_400 });
     await post('/issuer/credentials', {
       id: 'card',
       config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
@@ -318,13 +283,7 @@ describeWithOpenBao('A Vault that lies or is slow, and wallets that use it', (bi
     return answer.body;
   };
   const offer = async (): Promise<string> =>
-    (
-      await post('/issuer/offer', {
-        response_type: 'uri',
-        flow: 'pre_authorized_code',
-        credentialConfigurationIds: ['card'],
-      })
-    ).uri;
+    (await post('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] })).uri;
   /** A request for so many credentials, each time with the same proofs. */
   const asking = async (wallet: RawWallet, count: number): Promise<() => Promise<Answer>> => {
     const accessToken = await wallet.accessToken(await offer());

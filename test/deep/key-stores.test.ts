@@ -27,10 +27,7 @@ describeWithOpenBao('whole flows with keys elsewhere', (binary) => {
     if (hasSoftHsm()) {
       hsm = new SoftHsm();
       hsm.addToken('vidimus');
-      providers['hsm'] = {
-        ...{ type: 'pkcs11', library: hsm.library, token: 'vidimus', pin: PIN },
-        ...{ sessions: 4, timeoutSeconds: 5 },
-      };
+      providers['hsm'] = { ...{ type: 'pkcs11', library: hsm.library, token: 'vidimus', pin: PIN }, ...{ sessions: 4, timeoutSeconds: 5 } };
     }
     const here = PROVIDERS.filter((name) => name in providers);
     const tenants = Object.fromEntries(here.map((name) => [`at-${name}`, name]));
@@ -64,20 +61,11 @@ describeWithOpenBao('whole flows with keys elsewhere', (binary) => {
     });
     const claimsByNamespace = { 'org.example.1': CLAIMS };
     const mdoc = { format: 'mso_mdoc', docType: 'org.example.card', namespace: 'org.example.1', display };
-    await post(provider, '/issuer/credentials', {
-      id: 'badge',
-      keyChainId,
-      config: { ...mdoc, claimsByNamespace },
-    });
+    await post(provider, '/issuer/credentials', { id: 'badge', keyChainId, config: { ...mdoc, claimsByNamespace } });
     const chain = await service.call('GET', '/key-chain/issuing', { token });
     expect(chain.body.kmsProvider).to.equal(provider);
     anchors.set(provider, chain.body.rootCertificate);
-    const query = {
-      id: 'card',
-      format: 'dc+sd-jwt',
-      meta: { vct_values: ['urn:card:1'] },
-      claims: [{ path: ['given_name'] }],
-    };
+    const query = { id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] }, claims: [{ path: ['given_name'] }] };
     await post(provider, '/verifier/config', {
       id: 'who',
       dcql_query: { credentials: [query] },
@@ -125,10 +113,7 @@ describeWithOpenBao('whole flows with keys elsewhere', (binary) => {
         const [card] = await issue(provider, ['card'], 1);
         if (card === undefined) throw new Error('no card');
         const wallet = new Openid4vcWallet();
-        const { uri, session } = await post(provider, '/verifier/offer', {
-          response_type: 'uri',
-          requestId: 'who',
-        });
+        const { uri, session } = await post(provider, '/verifier/offer', { response_type: 'uri', requestId: 'who' });
         const presented = await wallet.present(await wallet.readRequest(uri), card);
         expect(presented.status, JSON.stringify(presented.body)).to.equal(200);
         const seen = await service.call('GET', `/session/${session}`, { token: tokens.get(provider) ?? '' });
@@ -192,10 +177,7 @@ describeWithOpenBao('whole flows with keys elsewhere', (binary) => {
     expect((await names()).length).to.equal(kept.length + 2);
 
     const root = await service.rootToken();
-    const gone = await service.call('POST', '/tenant', {
-      token: root,
-      json: { id: 'passing', name: 'P', kms: 'house' },
-    });
+    const gone = await service.call('POST', '/tenant', { token: root, json: { id: 'passing', name: 'P', kms: 'house' } });
     expect(gone.status, gone.text).to.equal(201);
     expect((await names()).some((name) => name.startsWith('passing.'))).to.equal(true);
     await service.call('DELETE', '/tenant/passing', { token: root });

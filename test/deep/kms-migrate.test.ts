@@ -8,9 +8,7 @@ import { runProcess } from '../support/programs.ts';
 import { hasSoftHsm, PIN, SoftHsm } from '../support/softhsm.ts';
 import { startTestService } from '../support/test-service.ts';
 
-const KMS_CONFIG = JSON.stringify({
-  providers: { local: { type: 'local' }, house: { type: 'local' } },
-});
+const KMS_CONFIG = JSON.stringify({ providers: { local: { type: 'local' }, house: { type: 'local' } } });
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
 
 for (const kind of databases()) {

@@ -188,9 +188,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
         expect(scene.seen(LOOKUP)).to.equal(0);
       },
       async 'by another one when it is of a kind that cannot be renewed'(scene) {
-        const vault = await scene.provider({
-          auth: await bao.appRole({ token_ttl: '2s', token_type: 'batch' }),
-        });
+        const vault = await scene.provider({ auth: await bao.appRole({ token_ttl: '2s', token_type: 'batch' }) });
         await expectSigns(vault);
         await until(() => scene.seen(LOGIN) === 2);
         await expectSigns(vault);
@@ -349,11 +347,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
     it('follows no redirect', async () => {
       const other = await openBaoFront(bao.address);
       try {
-        front.play(({ path }) => ({
-          status: 307,
-          body: '',
-          headers: { location: `${other.address}/v1/${path}` },
-        }));
+        front.play(({ path }) => ({ status: 307, body: '', headers: { location: `${other.address}/v1/${path}` } }));
         const vault = await provider();
         expectUnavailable(await failing(() => sign(vault)), /redirect \(307\).*"address"/);
         expect(other.take()).to.deep.equal([]);

@@ -64,11 +64,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       const bytes = (fill: number) => () => Buffer.alloc(16, fill).toString('base64url');
       for (const token of [bytes(0xff), bytes(0xfb), () => '-_-_-_-_-_-_-_-_-_-_--']) {
         const settings = await bao.settings();
-        const made = new VaultKms({
-          name: 'house',
-          settings,
-          random: Object.assign(new NodeRandom(), { token }),
-        });
+        const made = new VaultKms({ name: 'house', settings, random: Object.assign(new NodeRandom(), { token }) });
         open.push(made);
         const key = await made.generate('a-', 'ES256');
         expect(isSignedBy(key.publicJwk, 'data', await made.sign(signingKey('a-', key), 'data'))).to.equal(true);
@@ -179,9 +175,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
 
     it('that the policy forbids delays no other key, and causes no login', async () => {
       const [forbidden, other] = [await vault.generate('closed', 'ES256'), await vault.generate('acme', 'ES256')];
-      await bao.call('POST', 'sys/policies/acl/closed', {
-        policy: `path "transit/sign/closed.*" { capabilities = ["deny"] }`,
-      });
+      await bao.call('POST', 'sys/policies/acl/closed', { policy: `path "transit/sign/closed.*" { capabilities = ["deny"] }` });
       const auth = await bao.appRole({ token_policies: ['vidimus', 'closed'] });
       const restricted = await provider({ auth });
       await restricted.sign(signingKey('acme', other), 'data');
@@ -259,11 +253,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
     }
 
     const refused: Record<string, () => PrivateKeyMaterial> = {
-      'an RSA key': () =>
-        generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
-          format: 'der',
-          type: 'pkcs8',
-        }),
+      'an RSA key': () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'der', type: 'pkcs8' }),
       'a secp256k1 key': () => aPair('secp256k1').privateKey.export({ format: 'der', type: 'pkcs8' }),
       'a public key': () => aPair('P-256').publicKey.export({ format: 'jwk' }) as PrivateKeyMaterial,
       'a key with a foreign public half': () => {

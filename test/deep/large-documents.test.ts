@@ -22,10 +22,7 @@ describe('A configuration with very many members', () => {
   });
   it('is rejected with the limit when it has 5,000 visible claims, which no verifier reads', async () => {
     const claims = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`a${index}`, 1]));
-    const { status, body } = await service.call('PATCH', '/issuer/credentials/large', {
-      token: world.token,
-      json: { claims },
-    });
+    const { status, body } = await service.call('PATCH', '/issuer/credentials/large', { token: world.token, json: { claims } });
     expect([status, body.code]).to.deep.equal([400, 'invalid_input']);
     expect(body.detail).to.include('at most 4900 in what is always visible');
   });

@@ -45,18 +45,13 @@ describe('Large trust lists', () => {
   const readers = (options: Parameters<typeof threadedTrustLists>[1] = {}) =>
     threadedTrustLists({ signatures: new NodeSignatures(), certificates: new NodeCertificates() }, options);
   const outcome = (text: Buffer, lists: ReturnType<typeof readers>, signers = [operator.certificate]) =>
-    lists
-      .open(text, {
-        signers: signers.map((certificate) => ({ certificate })),
-        ...{ now: NOW, tenantId: 'acme' as TenantId },
-      })
-      .then(
-        () => 'accepted',
-        (error: unknown) => {
-          if (error instanceof TrustListRefusal) return error.message;
-          throw error;
-        },
-      );
+    lists.open(text, { signers: signers.map((certificate) => ({ certificate })), ...{ now: NOW, tenantId: 'acme' as TenantId } }).then(
+      () => 'accepted',
+      (error: unknown) => {
+        if (error instanceof TrustListRefusal) return error.message;
+        throw error;
+      },
+    );
   const inChild = async (...texts: readonly Buffer[]): Promise<LargeListRead> => {
     const files = texts.map((text, index) => {
       const file = join(folder, `list-${index}`);

@@ -11,10 +11,7 @@ const LAUNCHER = fileURLToPath(new URL('../../bootstrap/commands/vidimus.mjs', i
 const FENCE = fileURLToPath(new URL('../../bootstrap/commands/restore-fence.ts', import.meta.url));
 
 function run(program: string, ...words: string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...words], {
-    encoding: 'utf8',
-    env: bareEnvironment(),
-  });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...words], { encoding: 'utf8', env: bareEnvironment() });
   return { status, stdout, stderr };
 }
 

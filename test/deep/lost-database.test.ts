@@ -95,10 +95,7 @@ for (const kind of databases()) {
 
     const long = 'x'.repeat(900);
     const write = () =>
-      service.call('PATCH', '/client/acme-admin', {
-        token: tenant.token,
-        json: { roles: ['clients:manage'], description: long },
-      });
+      service.call('PATCH', '/client/acme-admin', { token: tenant.token, json: { roles: ['clients:manage'], description: long } });
     /** Until nothing that is free in the file takes any more. */
     const fill = async () => {
       let answer = await write();
@@ -195,9 +192,7 @@ for (const kind of databases()) {
       });
 
       it('before its first statement writes nothing on another footing', async () => {
-        const pool = opened.native as {
-          once(event: 'acquire', listener: (client: { end(): Promise<void> }) => void): void;
-        };
+        const pool = opened.native as { once(event: 'acquire', listener: (client: { end(): Promise<void> }) => void): void };
         for (let round = 0; round < POOL * 2; round++) {
           pool.once('acquire', (client) => void client.end());
           expect(await refused(write('lost'))).to.equal(true);
@@ -220,11 +215,7 @@ describe('A service whose database is silent', () => {
     database = await postgres?.open();
     if (database === undefined) return this.skip();
     proxy = await hangingProxy(database.url);
-    service = await startTestService({
-      DATABASE_URL: proxy.url,
-      DATABASE_POOL: '2',
-      DATABASE_TIMEOUT: '1',
-    });
+    service = await startTestService({ DATABASE_URL: proxy.url, DATABASE_POOL: '2', DATABASE_TIMEOUT: '1' });
     tenant = await createTenant(service, 'acme');
   });
   after(async () => {
@@ -234,10 +225,7 @@ describe('A service whose database is silent', () => {
   });
 
   const change = (description: string) =>
-    service.call('PATCH', '/client/acme-admin', {
-      token: tenant.token,
-      json: { roles: ['clients:manage'], description },
-    });
+    service.call('PATCH', '/client/acme-admin', { token: tenant.token, json: { roles: ['clients:manage'], description } });
 
   it('answers 503 in time, and continues without a restart when the database answers', async () => {
     expect((await change('one')).status).to.equal(200);

@@ -91,9 +91,7 @@ describe('a thousand event streams on one process', () => {
       { id: 'acme', name: 'Acme', roles: ['presentation:manage', 'presentation:request', 'clients:manage'] },
       root,
     );
-    const secret = await fetch(`${address}/client/acme-admin/secret`, {
-      headers: { Authorization: `Bearer ${root}` },
-    });
+    const secret = await fetch(`${address}/client/acme-admin/secret`, { headers: { Authorization: `Bearer ${root}` } });
     expect(made.id).to.equal('acme');
     const token = await login('acme-admin', ((await secret.json()) as { secret: string }).secret);
     await post('/verifier/config', { id: 'check', dcql_query: QUERY }, token);
@@ -115,10 +113,7 @@ describe('a thousand event streams on one process', () => {
     expect(total, 'MiB of the process').to.be.lessThan(MAX_TOTAL_MIB);
 
     for (const session of sessions) {
-      const removed = await fetch(`${address}/session/${session}`, {
-        method: 'DELETE',
-        headers: { Authorization: `Bearer ${token}` },
-      });
+      const removed = await fetch(`${address}/session/${session}`, { method: 'DELETE', headers: { Authorization: `Bearer ${token}` } });
       expect(removed.status).to.equal(200);
     }
     const heard = await Promise.all(endings);

@@ -160,11 +160,7 @@ describe('traces', () => {
     const of = (name: string) => spans.find((span) => span.name === name);
     const request = of('GET /session');
     expect(request).to.include({ parentSpanId: PARENT, status: 0 });
-    expect(request?.attributes).to.include({
-      'http.request.method': 'GET',
-      'http.route': '/session',
-      'http.response.status_code': 200,
-    });
+    expect(request?.attributes).to.include({ 'http.request.method': 'GET', 'http.route': '/session', 'http.response.status_code': 200 });
     const useCase = of('ListSessions');
     expect(useCase?.parentSpanId).to.equal(request?.spanId);
     expect(of('store sessions')?.parentSpanId).to.equal(useCase?.spanId);
@@ -202,11 +198,7 @@ describe('traces', () => {
   it('contain no persons, tokens or addresses, and no text of unauthenticated callers', async () => {
     const invented = await fetch(`${shop.service.address}/invented-name/nonce`, {
       method: 'POST',
-      headers: {
-        traceparent: `00-${'0'.repeat(32)}-${PARENT}-01`,
-        tracestate: 'invented=1',
-        baggage: 'invented=1',
-      },
+      headers: { traceparent: `00-${'0'.repeat(32)}-${PARENT}-01`, tracestate: 'invented=1', baggage: 'invented=1' },
     });
     expect(invented.status).to.equal(404);
     await spansOf(({ attributes }) => attributes['http.response.status_code'] === 404);

@@ -65,10 +65,7 @@ describe('requests that are over', () => {
 
   // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
   async function post(path: string, json: object): Promise<any> {
-    const headers = {
-      'Content-Type': 'application/json',
-      ...(token && { Authorization: `Bearer ${token}` }),
-    };
+    const headers = { 'Content-Type': 'application/json', ...(token && { Authorization: `Bearer ${token}` }) };
     const answer = await fetch(address + path, { method: 'POST', headers, body: JSON.stringify(json) });
     const text = await answer.text();
     expect(answer.status, text).to.be.oneOf([200, 201]);

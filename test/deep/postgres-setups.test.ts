@@ -60,10 +60,7 @@ describe('a PostgreSQL user who may not create tables', () => {
   afterEach(() => database?.drop());
 
   const migrate = (environment: Record<string, string>, ...args: string[]) =>
-    runProcess('commands/migrate', args, {
-      DATA_FOLDER: mkdtempSync(join(tmpdir(), 'vidimus-migrate-')),
-      ...environment,
-    });
+    runProcess('commands/migrate', args, { DATA_FOLDER: mkdtempSync(join(tmpdir(), 'vidimus-migrate-')), ...environment });
   const failureOf = (environment: Record<string, string>) =>
     startTestService(environment).then(
       async (service) => {
@@ -113,10 +110,7 @@ describe('a PostgreSQL user who may not create tables', () => {
 
   it('names DATABASE_MIGRATION_URL when the migration command cannot reach that address', async () => {
     const nowhere = 'postgres://owner:secret-of-the-owner@localhost:1/vidimus';
-    const { code, stderr } = await migrate({
-      DATABASE_MIGRATION_URL: nowhere,
-      DATABASE_URL: database?.url ?? '',
-    });
+    const { code, stderr } = await migrate({ DATABASE_MIGRATION_URL: nowhere, DATABASE_URL: database?.url ?? '' });
     expect(code).to.equal(1);
     expect(stderr).to.match(/DATABASE_MIGRATION_URL: postgres:\/\/localhost:1\/vidimus does not answer/);
     expect(stderr)

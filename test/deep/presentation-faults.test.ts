@@ -58,21 +58,12 @@ for (const kind of databases()) {
     const answering = async (id: string, names: string[]) => {
       const asked = await shop.ask(id);
       const form = await formOf(asked, { card: [bind(asked, held, names)] });
-      return {
-        session: asked.session,
-        step: () => shop.post(asked, form),
-        done: 200,
-        isAnswer: true,
-      } as const;
+      return { session: asked.session, step: () => shop.post(asked, form), done: 200, isAnswer: true } as const;
     };
 
     const courses: Readonly<Record<string, () => Promise<Course>>> = {
       'making a request': async () => ({ step: () => offer('told'), done: 201, isAnswer: false }),
-      'making a request of a page': async () => ({
-        step: () => offer('page', 'dc-api'),
-        done: 201,
-        isAnswer: false,
-      }),
+      'making a request of a page': async () => ({ step: () => offer('page', 'dc-api'), done: 201, isAnswer: false }),
       'fetching a request': async () => {
         const { body } = await offer('check');
         const url = new URL(body.uri).searchParams.get('request_uri') ?? '';
@@ -90,16 +81,9 @@ for (const kind of databases()) {
         return { session, step: () => shop.service.call('GET', uri), done: 200, isAnswer: false };
       },
       'a good answer': async () => ({ ...(await answering('check', ['name'])), end: 'completed' }),
-      'a good answer that a backend is told': async () => ({
-        ...(await answering('told', ['name'])),
-        end: 'completed',
-      }),
+      'a good answer that a backend is told': async () => ({ ...(await answering('told', ['name'])), end: 'completed' }),
       'a bad answer': async () => ({ ...(await answering('check', [])), done: 400, end: 'failed' }),
-      'a bad answer that a backend is told': async () => ({
-        ...(await answering('told', [])),
-        done: 400,
-        end: 'failed',
-      }),
+      'a bad answer that a backend is told': async () => ({ ...(await answering('told', [])), done: 400, end: 'failed' }),
       'an answer of a page': async () => {
         const asked = await ofPage();
         const text = bind(asked, held, ['name'], { aud: `origin:${SHOP}` });

@@ -117,11 +117,7 @@ describe('a standby that is promoted', () => {
     it('is noticed within seconds by running processes, which then issue nothing', async () => {
       for (const service of [world.one, world.other]) {
         await until(async () => (await historyOf(service)) === 'down');
-        const json = {
-          response_type: 'uri',
-          flow: 'pre_authorized_code',
-          credentialConfigurationIds: ['card'],
-        };
+        const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
         const { status, text } = await service.call('POST', '/issuer/offer', { token: tenant.token, json });
         expect(status).to.equal(503);
         expect(text, 'the reason is for the log').to.not.include('fence');

@@ -17,11 +17,7 @@ const acme = 'acme' as TenantId;
 const PUBLIC_URL = 'https://id.example';
 const AT = new Date('2030-05-01T12:00:00.123Z');
 
-const ofSession = (id: number | string): WakeUp => ({
-  type: 'session',
-  tenantId: acme,
-  sessionId: `s${id}` as SessionId,
-});
+const ofSession = (id: number | string): WakeUp => ({ type: 'session', tenantId: acme, sessionId: `s${id}` as SessionId });
 const clearing: WakeUp = { type: 'cache', tenantId: acme, lists: 'trust-lists' };
 const missed: WakeUp = { type: 'missed' };
 const notice = (changes: Partial<SessionNotice> = {}): SessionNotice => ({
@@ -140,9 +136,7 @@ describe('RabbitMQ', () => {
       await subscribed('acme.issuance.completed'),
     ];
     const at = new Date('2031-01-01T00:00:00Z');
-    const notice = {
-      ...{ tenantId: acme, sessionId: 's1' as never, batchId: 'b1', credentialConfigurationId: 'pid', at },
-    };
+    const notice = { ...{ tenantId: acme, sessionId: 's1' as never, batchId: 'b1', credentialConfigurationId: 'pid', at } };
     expect(await member.publisher.publishRevocation(notice)).to.equal(true);
     for (const { read } of [all, one, sessions]) await read();
     await until('both', () => all.messages.length + one.messages.length === 2);
@@ -293,9 +287,7 @@ describe('RabbitMQ', () => {
       expect(message.fields.routingKey).to.equal('acme.trust-list.held');
       expect(event).to.deep.include({
         ...{ type: 'vidimus.trust-list.held', source: `${PUBLIC_URL}/acme`, subject: 'l1' },
-        data: {
-          ...{ tenantId: 'acme', listId: 'l1', list: held.list, reason: held.reason, signer: 'fingerprint' },
-        },
+        data: { ...{ tenantId: 'acme', listId: 'l1', list: held.list, reason: held.reason, signer: 'fingerprint' } },
       });
       expect(message.properties.messageId).to.equal(event.id);
     });
@@ -318,11 +310,7 @@ describe('RabbitMQ', () => {
         'acme.presentation.completed',
       ]);
       const [, message] = everything.messages;
-      expect(message?.properties).to.include({
-        contentType: 'application/cloudevents+json',
-        messageId: 's1.2',
-        deliveryMode: 2,
-      });
+      expect(message?.properties).to.include({ contentType: 'application/cloudevents+json', messageId: 's1.2', deliveryMode: 2 });
       const event = JSON.parse(message?.content.toString() ?? '');
       expect(new CloudEvent(event).validate()).to.equal(true);
       expect(event).to.deep.equal({
@@ -339,10 +327,7 @@ describe('RabbitMQ', () => {
 
     it('says how much was taken when a queue refuses the rest', async () => {
       const { publisher } = await joined();
-      const full = await subscribed('#', {
-        exclusive: true,
-        arguments: { 'x-max-length': 2, 'x-overflow': 'reject-publish' },
-      });
+      const full = await subscribed('#', { exclusive: true, arguments: { 'x-max-length': 2, 'x-overflow': 'reject-publish' } });
       const notices = [1, 2, 3, 4].map((version) => notice({ version }));
       expect(await publisher.publish(notices)).to.be.within(2, 3);
       await full.read();

@@ -64,12 +64,7 @@ describe('probes', () => {
 
   it('report that the service is not ready when it cannot sign, and ready while one key provider answers', async () => {
     const address = `http://127.0.0.1:${await freePort(createServer)}`;
-    const house = {
-      type: 'vault',
-      address,
-      mount: 'transit',
-      auth: { method: 'token', token: 'nobody-knows' },
-    };
+    const house = { type: 'vault', address, mount: 'transit', auth: { method: 'token', token: 'nobody-knows' } };
     const readyWith = async (config: object) => {
       const other = await startTestService({ KMS_CONFIG: JSON.stringify(config) });
       const { status, body } = await other.call('GET', '/health/ready');

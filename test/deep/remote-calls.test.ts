@@ -15,11 +15,7 @@ const NAMES: Readonly<Record<string, string>> = {
   'inside.example': '127.0.0.2',
 };
 
-type Heard = {
-  readonly host: string | undefined;
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-};
+type Heard = { readonly host: string | undefined; readonly path: string; readonly headers: IncomingHttpHeaders };
 
 describe('Redirects of fetches', () => {
   const GET = { tenantId: 'acme', method: 'GET', timeoutMs: 2_000, maxBytes: 1_024 } as const;

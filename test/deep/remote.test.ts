@@ -223,11 +223,7 @@ describe('GuardedHttpClient', () => {
     }
 
     it('refuses a name that leads to loopback, also when other addresses are public', async () => {
-      const closed = client([], {
-        'localhost.': ['127.0.0.1'],
-        'evil.example': ['127.0.0.1'],
-        'mixed.example': ['93.184.215.14', '::1'],
-      });
+      const closed = client([], { 'localhost.': ['127.0.0.1'], 'evil.example': ['127.0.0.1'], 'mixed.example': ['93.184.215.14', '::1'] });
       expect(await faultOf(closed, `https://localhost.:${port}/exact`)).to.equal('refused_address');
       expect(await faultOf(closed, `https://evil.example:${port}/exact`)).to.equal('refused_address');
       expect(await faultOf(closed, `https://mixed.example:${port}/exact`)).to.equal('refused_address');
@@ -273,11 +269,7 @@ describe('GuardedHttpClient', () => {
   });
 
   it('allows a listed host at any address, and only on the listed port', async () => {
-    const names = {
-      'backend.example': ['127.0.0.1'],
-      'a.inner.example': ['127.0.0.1'],
-      'inner.example': ['127.0.0.1'],
-    };
+    const names = { 'backend.example': ['127.0.0.1'], 'a.inner.example': ['127.0.0.1'], 'inner.example': ['127.0.0.1'] };
     const listed = client([`backend.example:${port}`, '*.inner.example'], names);
     expect(await faultOf(listed, `http://backend.example:${port}/exact`)).to.equal(200);
     expect(await faultOf(listed, `http://BACKEND.example.:${port}/exact`)).to.be.oneOf([200, 'unreachable']);

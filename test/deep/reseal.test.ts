@@ -53,16 +53,10 @@ for (const kind of databases()) {
       const token = await service.token('acme-admin', adminSecret);
       const offer = await service.call('POST', '/issuer/offer', {
         token,
-        json: {
-          response_type: 'uri',
-          flow: 'pre_authorized_code',
-          credentialConfigurationIds: [shop.ids.credential],
-        },
+        json: { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [shop.ids.credential] },
       });
       const wallet = new RawWallet(service, 'acme');
-      const answer = await wallet.request(await wallet.accessToken(offer.body.uri), shop.ids.credential, {
-        key: newKey(),
-      });
+      const answer = await wallet.request(await wallet.accessToken(offer.body.uri), shop.ids.credential, { key: newKey() });
       return answer.status;
     };
     let adminSecret = '';
@@ -79,9 +73,7 @@ for (const kind of databases()) {
         json: { clientId: 'waiting', roles: ['presentation:request'] },
       });
       expect(made.status, made.text).to.equal(201);
-      const rotated = await service.call('POST', '/client/acme-admin/rotate-secret', {
-        token: await service.rootToken(),
-      });
+      const rotated = await service.call('POST', '/client/acme-admin/rotate-secret', { token: await service.rootToken() });
       adminSecret = rotated.body.secret;
       await service.close();
     });
@@ -122,25 +114,17 @@ for (const kind of databases()) {
       const begin = (secrets: string) => startTestService({ DATABASE_URL: other.url, MASTER_SECRET: secrets });
       let second = await begin(PRESENT);
       await populate(second, 'acme');
-      const { body } = await second.call('POST', '/client/acme-admin/rotate-secret', {
-        token: await second.rootToken(),
-      });
+      const { body } = await second.call('POST', '/client/acme-admin/rotate-secret', { token: await second.rootToken() });
       await second.close();
       second = await begin(`${OTHER},${PRESENT}`);
       let token = await second.token('acme-admin', body.secret);
       const chains = (await second.call('GET', '/key-chain', { token })).body;
       for (const { id } of chains) {
         // The row is sealed anew by this, but not what it holds.
-        const changed = await second.call('PATCH', `/key-chain/${id}`, {
-          token,
-          json: { description: 'new' },
-        });
+        const changed = await second.call('PATCH', `/key-chain/${id}`, { token, json: { description: 'new' } });
         expect(changed.status, changed.text).to.equal(200);
       }
-      const ended = await runProcess('commands/reseal', [], {
-        DATABASE_URL: other.url,
-        MASTER_SECRET: `${OTHER},${PRESENT}`,
-      });
+      const ended = await runProcess('commands/reseal', [], { DATABASE_URL: other.url, MASTER_SECRET: `${OTHER},${PRESENT}` });
       expect(ended.code, ended.stderr).to.equal(0);
       expectCounts(ended.stderr);
       await second.close();
@@ -164,9 +148,7 @@ for (const kind of databases()) {
         token: await service.token('acme-admin', adminSecret),
       });
       expect(session.status, session.text).to.equal(200);
-      const waiting = await service.call('GET', '/client/waiting/secret', {
-        token: await service.token('acme-admin', adminSecret),
-      });
+      const waiting = await service.call('GET', '/client/waiting/secret', { token: await service.token('acme-admin', adminSecret) });
       expect(waiting.status, waiting.text).to.equal(200);
       await service.close();
       const environment = { DATABASE_URL: database.url, MASTER_SECRET: PRESENT };

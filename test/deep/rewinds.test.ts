@@ -249,10 +249,7 @@ for (const kind of databases()) {
       try {
         const own = wallet(service);
         const token = await own.accessToken((await offer(service, tenant)).uri);
-        const proofOf = (of: string) => ({
-          credential_configuration_id: CARD.id,
-          proofs: { jwt: [keyProof(newKey(), own.issuer, of)] },
-        });
+        const proofOf = (of: string) => ({ credential_configuration_id: CARD.id, proofs: { jwt: [keyProof(newKey(), own.issuer, of)] } });
         const stale = await own.request(token, CARD.id, { body: proofOf(nonce) });
         expect([stale.status, stale.body.error]).to.deep.equal([400, 'invalid_nonce']);
         const fresh = await own.request(token, CARD.id, { body: proofOf(await own.nonce()) });
@@ -491,10 +488,7 @@ for (const kind of databases()) {
     if (kind.name !== 'postgres') return;
 
     /** Another machine. */
-    const elsewhere = async () => ({
-      DATA_FOLDER: join(world.folder, 'other'),
-      PORT: String(await freePort(createServer)),
-    });
+    const elsewhere = async () => ({ DATA_FOLDER: join(world.folder, 'other'), PORT: String(await freePort(createServer)) });
 
     it('is served with an empty DATA_FOLDER while another process lives that misses nothing', async () => {
       const living = await world.start();

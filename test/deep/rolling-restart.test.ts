@@ -87,11 +87,7 @@ type Sent = { readonly agent: Agent | false; readonly token: string; readonly bo
 /** Sends nothing twice: a client that does would hide what was cut. */
 function post(url: string, { agent, token, body }: Sent): Promise<number> {
   return new Promise((resolve, reject) => {
-    const headers = {
-      'Content-Type': 'application/json',
-      'Content-Length': Buffer.byteLength(body),
-      Authorization: `Bearer ${token}`,
-    };
+    const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body), Authorization: `Bearer ${token}` };
     const sent = request(url, { method: 'POST', agent, headers }, (response) => {
       response.once('end', () => resolve(response.statusCode ?? 0)).resume();
       response.once('error', reject);

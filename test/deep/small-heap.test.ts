@@ -78,13 +78,8 @@ describe('A service with a small heap', () => {
     return { status: answer.status, text, body: text.startsWith('{') ? JSON.parse(text) : undefined };
   };
   const tokenOf = async (client_id: string, client_secret: string) =>
-    (
-      await call('POST', '/oauth2/token', undefined, {
-        grant_type: 'client_credentials',
-        client_id,
-        client_secret,
-      })
-    ).body.access_token as string;
+    (await call('POST', '/oauth2/token', undefined, { grant_type: 'client_credentials', client_id, client_secret })).body
+      .access_token as string;
   const resident = () => {
     const [, kibibytes] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
     return Math.round(Number(kibibytes) / 1024);

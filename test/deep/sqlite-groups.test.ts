@@ -208,12 +208,7 @@ describe('Changes written together on sqlite by a process that', () => {
 
   /** @param before what the shell does first. */
   async function said(assignment: Pick<GroupAssignment, 'rounds' | 'dies'>, before = ':') {
-    const asked: GroupAssignment = {
-      url: database.url,
-      masterSecret: MASTER_SECRET,
-      tenantId,
-      ...assignment,
-    };
+    const asked: GroupAssignment = { url: database.url, masterSecret: MASTER_SECRET, tenantId, ...assignment };
     const script = `${before}; exec "$@"`;
     const output = await new Promise<string>((resolve) => {
       const words = ['-c', script, 'sh', process.execPath, CHILD, JSON.stringify(asked)];

@@ -205,14 +205,7 @@ for (const kind of databases()) {
       const startsAt = Date.now() + 2500;
       const results = await Promise.all(
         [0, 1].map(async (runner): Promise<Result> => {
-          const assignment: Assignment = {
-            url,
-            masterSecret: MASTER_SECRET,
-            track,
-            count: 100,
-            runner,
-            startsAt,
-          };
+          const assignment: Assignment = { url, masterSecret: MASTER_SECRET, track, count: 100, runner, startsAt };
           const { stdout } = await run(process.execPath, [CHILD, JSON.stringify(assignment)]);
           return JSON.parse(stdout);
         }),

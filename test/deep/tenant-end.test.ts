@@ -38,9 +38,7 @@ for (const kind of databases()) {
 
     it('serves no requests after its end, before it is removed', async () => {
       const { token, clientId } = await createTenant(service, 'trial');
-      const rotated = await service.call('POST', `/client/${clientId}/rotate-secret?graceSeconds=300`, {
-        token,
-      });
+      const rotated = await service.call('POST', `/client/${clientId}/rotate-secret?graceSeconds=300`, { token });
       const { secret } = rotated.body;
       const metadata = () => service.call('GET', '/.well-known/openid-credential-issuer/trial');
       const endsAt = inMs(ENDS_IN_MS);
@@ -60,12 +58,7 @@ for (const kind of databases()) {
     it('looks to everybody as one that never was, and ends the streams of its sessions', async () => {
       const { token } = await createTenant(service, 'trial');
       const post = (path: string, json: object) => created(service, token, path, json);
-      const card = {
-        id: 'card',
-        vct: 'urn:card:1',
-        config: { format: 'dc+sd-jwt' },
-        claims: { name: 'Ada' },
-      };
+      const card = { id: 'card', vct: 'urn:card:1', config: { format: 'dc+sd-jwt' }, claims: { name: 'Ada' } };
       await post('/issuer/credentials', card);
       const { uri, session, pageUrl } = await post('/issuer/offer', offerBody('card'));
       const offer = new URL(uri).searchParams.get('credential_offer_uri') ?? '';

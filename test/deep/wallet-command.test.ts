@@ -34,18 +34,9 @@ describe('npm run wallet', () => {
       vct: 'urn:example:diploma',
     };
     const claims = { degree: 'Mathematics', given_name: 'Ada\u001b[31m' };
-    await post('/issuer/credentials', {
-      id: 'diploma',
-      ...diploma,
-      claims,
-      disclosureFrame: { _sd: ['degree'] },
-    });
+    await post('/issuer/credentials', { id: 'diploma', ...diploma, claims, disclosureFrame: { _sd: ['degree'] } });
     const later = { ...diploma, config: { ...diploma.config, scope: 'later' } };
-    await post('/issuer/credentials', {
-      id: 'later',
-      ...later,
-      claimsWebhook: { url: `${backend.url}/claims` },
-    });
+    await post('/issuer/credentials', { id: 'later', ...later, claimsWebhook: { url: `${backend.url}/claims` } });
     const query = { id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:example:diploma'] } };
     const dcql_query = { credentials: [{ ...query, claims: [{ path: ['degree'] }] }] };
     await post('/verifier/config', { id: 'degree', dcql_query });
@@ -62,12 +53,7 @@ describe('npm run wallet', () => {
     return answer.body;
   };
   const offer = (more: object = {}) =>
-    post('/issuer/offer', {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['diploma'],
-      ...more,
-    });
+    post('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['diploma'], ...more });
   const ask = () => post('/verifier/offer', { response_type: 'uri', requestId: 'degree' });
   const session = async (id: string) => (await service.call('GET', `/session/${id}`, { token: tenant.token })).body;
 
@@ -189,11 +175,7 @@ describe('npm run wallet', () => {
       .filter((line) => line.includes('--yes'));
     expect(commands).to.have.length(3);
     for (const command of commands) {
-      const environment = {
-        OFFER: (await offer()).uri,
-        REQUEST: (await ask()).uri,
-        ANOTHER_REQUEST: (await ask()).uri,
-      };
+      const environment = { OFFER: (await offer()).uri, REQUEST: (await ask()).uri, ANOTHER_REQUEST: (await ask()).uri };
       const here = command.replace('./cards.json', join(folder, 'documented.json'));
       const { code, stderr, stdout } = await run('bash', ['-c', here], environment);
       expect(code, `${command}\n${stdout}${stderr}`).to.equal(0);

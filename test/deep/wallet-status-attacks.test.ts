@@ -27,10 +27,7 @@ describe('A malicious status list', () => {
     address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     service = await startTestService();
     const { token } = await createTenant(service, 'acme');
-    await created(service, token, '/issuer/config', {
-      ...{ display, builtInAs: { walletInitiated: true } },
-      ...provider.configuration(),
-    });
+    await created(service, token, '/issuer/config', { ...{ display, builtInAs: { walletInitiated: true } }, ...provider.configuration() });
     const config = { format: 'dc+sd-jwt', display, scope: 'card' };
     await created(service, token, '/issuer/credentials', { id: 'card', config, claims: { name: 'Ada' } });
   });

@@ -16,11 +16,7 @@ export class AdminClient {
     const answer = await fetch(`${this.#address}/oauth2/token`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({
-        grant_type: 'client_credentials',
-        client_id: this.#clientId,
-        client_secret: this.#secret,
-      }),
+      body: JSON.stringify({ grant_type: 'client_credentials', client_id: this.#clientId, client_secret: this.#secret }),
     });
     if (!answer.ok) throw new Error(`no access token for ${this.#clientId}: ${answer.status} ${await answer.text()}`);
     const { access_token: token } = (await answer.json()) as { access_token: string };
@@ -43,10 +39,7 @@ export class AdminClient {
   async #call<T>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await fetch(this.#address + path, {
       method,
-      headers: {
-        Authorization: `Bearer ${await this.token()}`,
-        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-      },
+      headers: { Authorization: `Bearer ${await this.token()}`, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await answer.text();

@@ -3,12 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 export type BackendCall = { readonly path: string; readonly body: Record<string, unknown> };
 
-export type DemoBackend = {
-  readonly url: string;
-  readonly apiKey: string;
-  readonly calls: readonly BackendCall[];
-  close(): Promise<void>;
-};
+export type DemoBackend = { readonly url: string; readonly apiKey: string; readonly calls: readonly BackendCall[]; close(): Promise<void> };
 
 /** The data that the ministry holds about its citizen. */
 export const CITIZEN = {
@@ -40,10 +35,5 @@ export async function startBackend(apiKey: string): Promise<DemoBackend> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    apiKey,
-    calls,
-    close: () => new Promise((resolve) => server.close(() => resolve())),
-  };
+  return { url: `http://127.0.0.1:${port}`, apiKey, calls, close: () => new Promise((resolve) => server.close(() => resolve())) };
 }

@@ -32,12 +32,7 @@ async function main({ keep: isKept, once, eu }: Options): Promise<void> {
   step('Starting the service on its embedded defaults (SQLite, local sealed keys, generated secrets)');
   const service = await startProcess({
     address,
-    environment: {
-      PORT: String(port),
-      DATA_FOLDER: folder,
-      OUTBOUND_ALLOW: '127.0.0.1/32',
-      LOG_LEVEL: 'warn',
-    },
+    environment: { PORT: String(port), DATA_FOLDER: folder, OUTBOUND_ALLOW: '127.0.0.1/32', LOG_LEVEL: 'warn' },
   });
   const also: (() => Promise<void>)[] = [];
   let ended = false;

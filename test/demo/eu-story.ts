@@ -48,11 +48,7 @@ export async function tellEuropeanStory({
   return tenant;
 }
 
-type Holder = {
-  readonly admin: AdminClient;
-  readonly wallet: Openid4vcWallet;
-  readonly reader: StrictReader;
-};
+type Holder = { readonly admin: AdminClient; readonly wallet: Openid4vcWallet; readonly reader: StrictReader };
 
 async function collect({ address, admin, wallet, reader }: Holder & { readonly address: string }) {
   step('3. The wallet looks at the issuer before it takes anything');

@@ -8,10 +8,7 @@ import { type DemoTenant, example } from './tenant.ts';
 export const DONE = 'https://shop.example/done';
 
 /** One use for each copy, two copies at a time. */
-const REUSE = {
-  id: 'arf_annex_ii',
-  options: [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 1 }],
-};
+const REUSE = { id: 'arf_annex_ii', options: [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 1 }] };
 
 /** The tenant of the example under the profile `eu`, in the order that docs/profiles.md gives. */
 export async function createEuropeanTenant(

@@ -8,10 +8,7 @@ const NAMESPACE = 'org.iso.18013.5.1';
 
 /** What the car rental asks for, as the ministry issued it. */
 export const LICENCE_CLAIMS = {
-  [NAMESPACE]: {
-    document_number: 'EX-1234567',
-    driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2010-01-01' }],
-  },
+  [NAMESPACE]: { document_number: 'EX-1234567', driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2010-01-01' }] },
 };
 
 /**

@@ -14,10 +14,7 @@ PORT names the port of the service; otherwise it takes a free one.`;
 export function readOptions(given: readonly string[]): Options | 'help' | { readonly fault: string } {
   try {
     const flag = { type: 'boolean', default: false } as const;
-    const { values } = parseArgs({
-      args: [...given],
-      options: { keep: flag, once: flag, eu: flag, help: flag },
-    });
+    const { values } = parseArgs({ args: [...given], options: { keep: flag, once: flag, eu: flag, help: flag } });
     if (values.help) return 'help';
     if (values.keep && values.once) return { fault: '--keep and --once exclude each other' };
     return { keep: values.keep, once: values.once, eu: values.eu };

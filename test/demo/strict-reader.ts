@@ -99,9 +99,7 @@ async function readList(address: string, operator: string): Promise<readonly X50
 
 type Entity = {
   readonly TrustedEntityServices: readonly {
-    readonly ServiceInformation: {
-      readonly ServiceDigitalIdentity: { readonly X509Certificates: readonly { readonly val: string }[] };
-    };
+    readonly ServiceInformation: { readonly ServiceDigitalIdentity: { readonly X509Certificates: readonly { readonly val: string }[] } };
   }[];
 };
 

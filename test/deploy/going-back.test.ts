@@ -23,14 +23,7 @@ const credential = (id: string) => ({
 const query = (url: string) => ({
   id: 'check',
   dcql_query: {
-    credentials: [
-      {
-        id: 'card',
-        format: 'dc+sd-jwt',
-        meta: { vct_values: ['urn:back:card'] },
-        claims: [{ path: ['given_name'] }],
-      },
-    ],
+    credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:back:card'] }, claims: [{ path: ['given_name'] }] }],
   },
   trustAnchors: [{ keyChainId: 'signing' }],
   webhook: { url: `${url}/told` },
@@ -91,11 +84,7 @@ function suite(kind: DatabaseKind) {
       const json = { ...query(backend.url), trustAnchors: [], responseMode: 'direct_post' };
       const refused = await calls.call('POST', '/verifier/config', { token: own, json });
       expect(refused.status, 'what its profile refuses').to.equal(400);
-      const kiosk = {
-        clientId: 'kiosk',
-        secret: 'secret-of-the-kiosk-0123456789',
-        roles: ['issuance:offer'],
-      };
+      const kiosk = { clientId: 'kiosk', secret: 'secret-of-the-kiosk-0123456789', roles: ['issuance:offer'] };
       await created(calls, token, '/client', kiosk);
       const ended = await calls.token('kiosk', kiosk.secret);
       expect((await calls.call('POST', '/client/kiosk/rotate-secret', { token })).status).to.equal(201);
@@ -131,10 +120,7 @@ function suite(kind: DatabaseKind) {
 
     it('is a master secret in Vault, with which it does not start', async () => {
       for (const MASTER_SECRET of ['vault:house:vidimus', 'vault:house:a-key-with-quite-a-long-name']) {
-        const other = new Releases(`http://localhost:${port}`, {
-          DATABASE_URL: database?.url ?? '',
-          MASTER_SECRET,
-        });
+        const other = new Releases(`http://localhost:${port}`, { DATABASE_URL: database?.url ?? '', MASTER_SECRET });
         try {
           const program = other.launch('first', await freePort(createServer));
           const served = await answers(program, 'http://127.0.0.1:1', { seconds: 8 }).catch(() => false);

@@ -16,11 +16,7 @@ const KINDS = [
   ...['StatefulSet', 'Service', 'ServiceAccount', 'ConfigMap', 'Ingress'],
   ...['NetworkPolicy', 'PodDisruptionBudget', 'HorizontalPodAutoscaler'],
 ];
-type Manifest = {
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
-  readonly spec: Readonly<Record<string, unknown>>;
-};
+type Manifest = { readonly kind: string; readonly metadata: { readonly name: string }; readonly spec: Readonly<Record<string, unknown>> };
 
 type Egress = {
   readonly to?: readonly { readonly ipBlock?: { readonly cidr: string } }[];
@@ -71,15 +67,9 @@ describe('The chart', function () {
     return parseAllDocuments(output).map((document) => document.toJS() as Manifest);
   };
   const statefulSet = (values: object = {}) =>
-    manifests(values).find(({ kind }) => kind === 'StatefulSet') as unknown as {
-      metadata: { name: string };
-      spec: StatefulSetSpec;
-    };
+    manifests(values).find(({ kind }) => kind === 'StatefulSet') as unknown as { metadata: { name: string }; spec: StatefulSetSpec };
 
-  for (const [what, values] of Object.entries({
-    ...VALUES,
-    everything: Object.assign({}, ...Object.values(VALUES)) as object,
-  })) {
+  for (const [what, values] of Object.entries({ ...VALUES, everything: Object.assign({}, ...Object.values(VALUES)) as object })) {
     it(`is taken by Kubernetes with ${what}`, () => {
       const linted = run('helm', ['lint', '--strict', CHART, ...KUBERNETES, ...withValues(values)]);
       expect(linted.failed, linted.output).to.equal(false);
@@ -148,12 +138,7 @@ describe('The chart', function () {
 
   it('runs without root, without rights, and writes into two volumes alone', () => {
     const { containers, securityContext, volumes, automountServiceAccountToken: token } = statefulSet().spec.template.spec;
-    expect(securityContext).to.include({
-      runAsNonRoot: true,
-      runAsUser: 1000,
-      runAsGroup: 1000,
-      fsGroup: 1000,
-    });
+    expect(securityContext).to.include({ runAsNonRoot: true, runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000 });
     expect(securityContext['seccompProfile']).to.deep.equal({ type: 'RuntimeDefault' });
     expect(containers[0]?.securityContext).to.deep.equal({
       allowPrivilegeEscalation: false,
@@ -210,10 +195,7 @@ describe('The chart', function () {
     // Values of a release before, which --reuse-values takes, have no persistence.
     for (const values of [{}, { persistence: null }])
       expect(claimOf(values)).to.deep.include({
-        metadata: {
-          name: 'data',
-          labels: { 'app.kubernetes.io/name': 'vidimus', 'app.kubernetes.io/instance': 'acme' },
-        },
+        metadata: { name: 'data', labels: { 'app.kubernetes.io/name': 'vidimus', 'app.kubernetes.io/instance': 'acme' } },
         spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
       });
     expect(claimOf({ persistence: { storageClass: 'ssd', size: '2Gi' } })?.spec).to.deep.equal({
@@ -227,10 +209,7 @@ describe('The chart', function () {
   });
 
   it('keeps the volumes of pods that are scaled away, so that scaling to zero before a restore loses no record', () => {
-    expect(statefulSet().spec.persistentVolumeClaimRetentionPolicy).to.deep.equal({
-      whenScaled: 'Retain',
-      whenDeleted: 'Retain',
-    });
+    expect(statefulSet().spec.persistentVolumeClaimRetentionPolicy).to.deep.equal({ whenScaled: 'Retain', whenDeleted: 'Retain' });
     const { spec } = statefulSet({ persistence: { enabled: false } });
     expect(spec.persistentVolumeClaimRetentionPolicy).to.equal(undefined);
   });
@@ -240,11 +219,7 @@ describe('The chart', function () {
     const { metadata, spec } = statefulSet(VALUES['as many as are needed']);
     expect([spec.podManagementPolicy, spec.updateStrategy]).to.deep.equal(['Parallel', { type: 'RollingUpdate' }]);
     const scaler = all.find(({ kind }) => kind === 'HorizontalPodAutoscaler');
-    expect(scaler?.spec['scaleTargetRef']).to.deep.equal({
-      apiVersion: 'apps/v1',
-      kind: 'StatefulSet',
-      name: metadata.name,
-    });
+    expect(scaler?.spec['scaleTargetRef']).to.deep.equal({ apiVersion: 'apps/v1', kind: 'StatefulSet', name: metadata.name });
     const names = all.filter(({ kind }) => kind === 'Service').map((service) => service.metadata.name);
     expect(names).to.include(spec.serviceName);
   });
@@ -272,16 +247,14 @@ describe('The chart', function () {
     const alerts = new URL('../../deploy/alerts.yaml', import.meta.url);
     if (!existsSync(alerts)) return;
     const rules = readFileSync(alerts, 'utf8');
-    const [shipped] = manifests({
-      metrics: { enabled: true, prometheusRule: { enabled: true, rules } },
-    }).filter(({ kind }) => kind === 'PrometheusRule');
+    const [shipped] = manifests({ metrics: { enabled: true, prometheusRule: { enabled: true, rules } } }).filter(
+      ({ kind }) => kind === 'PrometheusRule',
+    );
     expect(shipped?.spec['groups']).to.be.an('array').that.is.not.empty;
   });
 
   it('has the version of the release', () => {
-    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-      version: string;
-    };
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
     const chart = readFileSync(join(CHART, 'Chart.yaml'), 'utf8');
     expect(chart).to.include(`\nversion: ${version}\n`).and.to.include(`\nappVersion: ${version}\n`);
   });

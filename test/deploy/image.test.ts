@@ -85,10 +85,7 @@ describe('The image', function () {
     await answers(service, `http://127.0.0.1:${port}/health/ready`);
     expect((await runProgram(check, checkArgs, options)).code).to.equal(0);
     const doctor = ['bootstrap/commands/vidimus.mjs', 'doctor', '--offline', '--strict'];
-    const examined = await runProgram('node', doctor, {
-      ...options,
-      environment: { ...environment, TRUST_PROXY: '1' },
-    });
+    const examined = await runProgram('node', doctor, { ...options, environment: { ...environment, TRUST_PROXY: '1' } });
     expect(examined.code, examined.output).to.equal(0);
     service.child.kill('SIGTERM');
     expect(await service.ended, service.output()).to.equal(0);

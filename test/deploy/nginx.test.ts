@@ -36,13 +36,7 @@ describe('nginx as deploy/ sets it up', function () {
     if (database === undefined) return this.skip();
     ports = [await freePort(createServer), await freePort(createServer)];
     nginx = await startNginx(ports);
-    environment = {
-      DATABASE_URL: database.url,
-      WORKERS: '1',
-      PUBLIC_URL: nginx.address,
-      TRUST_PROXY: '1',
-      DRAIN_SECONDS: '1',
-    };
+    environment = { DATABASE_URL: database.url, WORKERS: '1', PUBLIC_URL: nginx.address, TRUST_PROXY: '1', DRAIN_SECONDS: '1' };
     services = [await WorkerService.startAt(ports[0], environment), await WorkerService.startAt(ports[1], environment)];
   });
   after(async () => {
@@ -81,13 +75,7 @@ describe('nginx as deploy/ sets it up', function () {
     expect(redirected.headers.get('location')).to.equal('https://localhost/x?y=1');
     const port = Number(new URL(nginx?.address ?? '').port);
     const refused = await new Promise<string>((resolve) => {
-      const options = {
-        port,
-        host: '127.0.0.1',
-        rejectUnauthorized: false,
-        maxVersion: 'TLSv1.1',
-        minVersion: 'TLSv1',
-      } as const;
+      const options = { port, host: '127.0.0.1', rejectUnauthorized: false, maxVersion: 'TLSv1.1', minVersion: 'TLSv1' } as const;
       const socket = connect({ ...options, ciphers: 'DEFAULT@SECLEVEL=0' }, () => resolve('connected'));
       socket.once('error', () => resolve('refused'));
     });
@@ -151,14 +139,8 @@ describe('nginx as deploy/ sets it up', function () {
     nginx = await startNginx([port, port]);
     try {
       const proof = 'p'.repeat(12_000);
-      const headers = {
-        'X-Forwarded-For': '9.9.9.9',
-        'X-Forwarded-Proto': 'ftp',
-        'X-Forwarded-Host': 'evil.example',
-      };
-      await send('/x', {
-        headers: { ...headers, DPoP: proof, 'OAuth-Client-Attestation': proof, Authorization: 'DPoP t' },
-      });
+      const headers = { 'X-Forwarded-For': '9.9.9.9', 'X-Forwarded-Proto': 'ftp', 'X-Forwarded-Host': 'evil.example' };
+      await send('/x', { headers: { ...headers, DPoP: proof, 'OAuth-Client-Attestation': proof, Authorization: 'DPoP t' } });
       expect(seen[0]).to.include({
         ...{ 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'localhost' },
         ...{ dpop: proof, 'oauth-client-attestation': proof, authorization: 'DPoP t', host: 'localhost' },

@@ -57,17 +57,8 @@ describeWithOpenBao('OpenBao as deploy/ and docs/installing.md set it up', (bina
   });
 
   const shell = (script: string) => {
-    const environment = {
-      PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
-      HOME: folder,
-      BAO_ADDR: address,
-    };
-    return execFileSync('sh', ['-euc', script], {
-      cwd: folder,
-      env: environment,
-      encoding: 'utf8',
-      stdio: 'pipe',
-    });
+    const environment = { PATH: `${join(folder, 'bin')}:${process.env['PATH']}`, HOME: folder, BAO_ADDR: address };
+    return execFileSync('sh', ['-euc', script], { cwd: folder, env: environment, encoding: 'utf8', stdio: 'pipe' });
   };
 
   it('is healthy while it is sealed, as the compose file asks it', () => {
@@ -89,13 +80,7 @@ describeWithOpenBao('OpenBao as deploy/ and docs/installing.md set it up', (bina
     const port = await freePort(createServer);
     const environment = {
       PATH: process.env['PATH'],
-      ...{
-        PORT: String(port),
-        DATA_FOLDER: join(folder, 'state'),
-        DRAIN_SECONDS: '0',
-        KMS_CONFIG: kms,
-        VAULT_SECRET_ID,
-      },
+      ...{ PORT: String(port), DATA_FOLDER: join(folder, 'state'), DRAIN_SECONDS: '0', KMS_CONFIG: kms, VAULT_SECRET_ID },
       ...{ AUTH_CLIENT_ID: ROOT.clientId, AUTH_CLIENT_SECRET: ROOT.secret },
     };
     const main = join(REPOSITORY, 'bootstrap/main.ts');

@@ -11,9 +11,7 @@ import { answers, endPrograms, runProgram, startProgram } from '../support/progr
 /** Packages are two hundred megabytes, which not every machine has in memory. */
 const ON_DISK = '/var/tmp';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const { devDependencies } = readJson(join(ROOT, 'package.json')) as {
-  devDependencies: Record<string, string>;
-};
+const { devDependencies } = readJson(join(ROOT, 'package.json')) as { devDependencies: Record<string, string> };
 const { packages: locked } = readJson(join(ROOT, 'package-lock.json')) as {
   packages: Record<string, { version: string; dev?: boolean; link?: boolean; optional?: boolean }>;
 };
@@ -30,9 +28,7 @@ describe('The package', function () {
   before(() => {
     folder = mkdtempSync(join(ON_DISK, 'vidimus-package-test-'));
     mkdirSync(join(folder, 'app'));
-    const file = execFileSync(process.execPath, [join(ROOT, 'tools/package.mjs'), folder], {
-      encoding: 'utf8',
-    });
+    const file = execFileSync(process.execPath, [join(ROOT, 'tools/package.mjs'), folder], { encoding: 'utf8' });
     // What `npm ci` downloaded is taken again.
     const args = ['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', file.trim()];
     execFileSync('npm', args, { cwd: join(folder, 'app'), stdio: 'pipe' });
@@ -103,9 +99,7 @@ describe('The package', function () {
     cpSync(join(ROOT, 'test/deploy/client-consumer'), backend, { recursive: true });
     const source = readFileSync(join(backend, 'consumer.ts'), 'utf8');
     writeFileSync(join(backend, 'consumer.ts'), source.replace("'vidimus/client'", "'@vidimus/client'"));
-    const packed = execFileSync(process.execPath, [join(ROOT, 'packages/client/package.mjs'), folder], {
-      encoding: 'utf8',
-    });
+    const packed = execFileSync(process.execPath, [join(ROOT, 'packages/client/package.mjs'), folder], { encoding: 'utf8' });
     const args = ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', packed.trim()];
     execFileSync('npm', args, { cwd: backend, stdio: 'pipe' });
     expect(globSync('node_modules/{*,@*/*}', { cwd: backend })).to.have.members(['node_modules/@vidimus', 'node_modules/@vidimus/client']);

@@ -9,10 +9,7 @@ type Component = {
   readonly name: string;
   readonly version: string;
   readonly purl: string;
-  readonly licenses?: readonly {
-    readonly license?: { readonly id?: string; readonly name?: string };
-    readonly expression?: string;
-  }[];
+  readonly licenses?: readonly { readonly license?: { readonly id?: string; readonly name?: string }; readonly expression?: string }[];
   readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
 };
 type Bom = {

@@ -207,10 +207,7 @@ function suite(kind: DatabaseKind, state: Earlier) {
 
     it('starts with the configuration folder of the first release, and keeps what it does not import', async () => {
       const CONFIG_FOLDER = fileURLToPath(new URL('../fixtures/releases/0.1.0/config', import.meta.url));
-      const withFolder = new Releases(`http://localhost:${ports[0]}`, {
-        DATABASE_URL: database?.url ?? '',
-        CONFIG_FOLDER,
-      });
+      const withFolder = new Releases(`http://localhost:${ports[0]}`, { DATABASE_URL: database?.url ?? '', CONFIG_FOLDER });
       const calls = withFolder.callsTo(ports[0]);
       const typesOf = async (tenant: string) => {
         const { body } = await calls.call('GET', `/.well-known/openid-credential-issuer/${tenant}`);
@@ -238,11 +235,7 @@ function suite(kind: DatabaseKind, state: Earlier) {
       const made = await issue(asService(calls), { id: 'acme', token }, 'pid');
       const openOffer = await created(calls, token, '/issuer/offer', offerBody('pid'));
       await createTenant(calls, 'later');
-      const kiosk = {
-        clientId: 'kiosk',
-        secret: 'secret-of-the-kiosk-0123456789',
-        roles: ['issuance:offer'],
-      };
+      const kiosk = { clientId: 'kiosk', secret: 'secret-of-the-kiosk-0123456789', roles: ['issuance:offer'] };
       await created(calls, token, '/client', kiosk);
       const rotated = await calls.call('POST', '/client/kiosk/rotate-secret?graceSeconds=300', { token });
       await stop(present);

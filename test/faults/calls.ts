@@ -9,11 +9,7 @@ export class NoAnswer extends Error {}
 /** Nobody took the connection, so nothing was asked for. */
 export class Refused extends NoAnswer {}
 
-export type Target = {
-  readonly port: number;
-  readonly agent: Agent /** By its public name. */;
-  readonly host: string;
-};
+export type Target = { readonly port: number; readonly agent: Agent /** By its public name. */; readonly host: string };
 
 /** One request to one process. @throws NoAnswer */
 export function send(target: Target, method: string, path: string, options: CallOptions): Promise<Answer> {

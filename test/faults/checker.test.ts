@@ -91,10 +91,7 @@ describe('the checker of the fault suite', () => {
   });
 
   it('finds a presentation that did not take place', async () => {
-    const { body } = await world.call('POST', '/verifier/offer', {
-      response_type: 'uri',
-      requestId: 'plain',
-    });
+    const { body } = await world.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'plain' });
     const presentation = world.ledger.requested(body.session, false);
     world.ledger.presented(presentation);
     expect(await found()).to.include(`${body.session} was presented and is active`);

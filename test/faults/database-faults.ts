@@ -99,11 +99,7 @@ export async function halfOpen(group: Group): Promise<void> {
     ?.open();
   if (database === undefined) return group.skip('there is no server of PostgreSQL here');
   const proxy = await hangingProxy(database.url);
-  const world = await World.open({
-    processes: PROCESSES,
-    databaseUrl: proxy.url,
-    environment: { DATABASE_TIMEOUT: '2' },
-  });
+  const world = await World.open({ processes: PROCESSES, databaseUrl: proxy.url, environment: { DATABASE_TIMEOUT: '2' } });
   const checker = new Checker(world);
   let longest = 0;
   try {

@@ -122,13 +122,7 @@ export class Deployment implements Callable {
     program ??= startedProgram();
     const start = startOptions();
     const child = spawn(process.execPath, [...start.nodeOptions, ...this.#nodeOptions, program], {
-      env: {
-        ...bareEnvironment(),
-        ...start.environment,
-        ...this.environment,
-        DATA_FOLDER: member.folder,
-        PORT: String(member.port),
-      },
+      env: { ...bareEnvironment(), ...start.environment, ...this.environment, DATA_FOLDER: member.folder, PORT: String(member.port) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     member.child = child;

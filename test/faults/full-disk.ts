@@ -24,9 +24,7 @@ class SmallDisk {
   static mount(): SmallDisk | undefined {
     const disk = new SmallDisk();
     try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK}`, 'vidimus', disk.folder], {
-        stdio: 'ignore',
-      });
+      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK}`, 'vidimus', disk.folder], { stdio: 'ignore' });
       return disk;
     } catch {
       rmSync(disk.folder, { recursive: true, force: true });

@@ -85,10 +85,7 @@ export class Ledger {
   }
 
   offered(session: string): Issuance {
-    const issuance: Issuance = {
-      ...{ session, redeemed: 0, nonces: new Map(), entries: [] },
-      revocations: { asked: 0, told: 0 },
-    };
+    const issuance: Issuance = { ...{ session, redeemed: 0, nonces: new Map(), entries: [] }, revocations: { asked: 0, told: 0 } };
     this.issuances.set(session, issuance);
     this.note('offered', { session });
     return issuance;

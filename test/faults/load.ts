@@ -27,11 +27,7 @@ export class Buyer {
   /** @returns what was issued. */
   async issue(): Promise<Issuance | undefined> {
     const { deployment, ledger } = this.#world;
-    const json = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: [CARD.id],
-    };
+    const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [CARD.id] };
     const make = () => this.#world.call('POST', '/issuer/offer', json);
     const made = await this.#steps.must('offer', 201, make);
     if (made === undefined) return undefined;

@@ -177,11 +177,7 @@ export async function cutPower(group: Group): Promise<void> {
   const file = database.url.slice('sqlite:'.length);
   const files = new FlushedFiles(file, `${file}-flushed`);
   files.settle();
-  const world = await World.open({
-    processes: 1,
-    databaseUrl: database.url,
-    environment: files.environment,
-  });
+  const world = await World.open({ processes: 1, databaseUrl: database.url, environment: files.environment });
   const checker = new Checker(world);
   try {
     await rounds(group, world, checker, async () => {

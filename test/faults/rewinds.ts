@@ -64,10 +64,7 @@ export async function promoteLagging(group: Group): Promise<void> {
           const { body } = await world.deployment.callAt(at, 'GET', '/health');
           return body.details.history.status === 'down';
         });
-        const { status } = await world.deployment.callAt(at, 'POST', '/issuer/offer', {
-          token: world.tenant.token,
-          json: OFFER,
-        });
+        const { status } = await world.deployment.callAt(at, 'POST', '/issuer/offer', { token: world.tenant.token, json: OFFER });
         if (status !== 503) group.violations.push(`process ${at} offers on a database that lost something: ${status}`);
       }
       await fence(world, checker, group);

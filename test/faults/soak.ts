@@ -16,12 +16,7 @@ const HEAP_MB = 12;
 const RESIDENT_MB = 48;
 const DESCRIPTORS = 12;
 
-type Reading = {
-  readonly resident: number;
-  readonly held: number;
-  readonly descriptors: number;
-  readonly handles: number;
-};
+type Reading = { readonly resident: number; readonly held: number; readonly descriptors: number; readonly handles: number };
 
 /** Mixed load with administration for so many minutes: what a process holds stays as it is. */
 export function soak(group: Group): Promise<void> {

@@ -61,10 +61,7 @@ export class World {
   }
 
   call(method: string, path: string, json?: unknown) {
-    return this.deployment.call(method, path, {
-      token: this.tenant.token,
-      ...(json !== undefined && { json }),
-    });
+    return this.deployment.call(method, path, { token: this.tenant.token, ...(json !== undefined && { json }) });
   }
 
   async end(): Promise<void> {
@@ -89,16 +86,7 @@ async function setUp(deployment: Deployment, backend: Backend, id: string) {
     disclosureFrame: { _sd: ['name'] },
   });
   const asking = {
-    dcql_query: {
-      credentials: [
-        {
-          id: 'card',
-          format: 'dc+sd-jwt',
-          meta: { vct_values: [CARD_TYPE] },
-          claims: [{ path: ['name'] }],
-        },
-      ],
-    },
+    dcql_query: { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: [CARD_TYPE] }, claims: [{ path: ['name'] }] }] },
     trustAnchors: [{ keyChainId: 'signing' }],
     redirectUri: 'https://shop.example/done',
   };

@@ -20,13 +20,7 @@ const write = (name: string, content: string | Uint8Array) => {
 
 const times = { from: '2020-01-01T00:00:00Z', until: '2049-01-01T00:00:00Z' };
 const authority = await certify({ name: 'Authority, C=DE', ca: true, ...times });
-const issuer = await certify({
-  name: 'Issuer, C=DE',
-  by: authority,
-  dns: ['issuer.example'],
-  ...DOCUMENT_SIGNER,
-  ...times,
-});
+const issuer = await certify({ name: 'Issuer, C=DE', by: authority, dns: ['issuer.example'], ...DOCUMENT_SIGNER, ...times });
 const holder = newKey();
 const signer = { key: issuer, chain: [issuer.certificate] };
 
@@ -69,10 +63,7 @@ const deviceNameSpaces = { own: { hash: Buffer.alloc(32, 7) }, other: { hash: 'x
 write('mdoc', presentMdoc(mdoc));
 write(
   'mdoc-device-elements',
-  presentMdoc(mdoc, {
-    mso: (mso) => mso.set('deviceKeyInfo', { deviceKey: coseKey(holder), keyAuthorizations }),
-    deviceNameSpaces,
-  }),
+  presentMdoc(mdoc, { mso: (mso) => mso.set('deviceKeyInfo', { deviceKey: coseKey(holder), keyAuthorizations }), deviceNameSpaces }),
 );
 
 write('certificate', Buffer.from(issuer.certificate, 'base64'));
@@ -87,13 +78,7 @@ write(
   makeJwt(
     issuer,
     { ...header, typ: 'statuslist+jwt' },
-    {
-      sub: STATUS_URI,
-      iat: SECONDS,
-      exp: SECONDS + 600,
-      ttl: 300,
-      status_list: { bits: 2, lst: lst.toString('base64url') },
-    },
+    { sub: STATUS_URI, iat: SECONDS, exp: SECONDS + 600, ttl: 300, status_list: { bits: 2, lst: lst.toString('base64url') } },
   ),
 );
 const claims = new Map<number, Cbor>([
@@ -110,10 +95,7 @@ const typed = new Map<number, Cbor>([
 ]);
 write('status-cwt', encodeCbor(new Tagged(18, coseSign1(encodeCbor(claims), issuer, { protected: typed }))));
 
-const services = ['Issuance', 'Revocation'].map((kind) => ({
-  type: `PID/${kind}`,
-  certificates: [authority.certificate],
-}));
+const services = ['Issuance', 'Revocation'].map((kind) => ({ type: `PID/${kind}`, certificates: [authority.certificate] }));
 write('trust-list', trustList({ entities: [{ name: 'Provider', services }], signer: issuer }, SECONDS));
 write(
   'registration-certificate',
@@ -126,13 +108,7 @@ write(
       intended_use_id: 'use-1',
       iat: SECONDS,
       exp: SECONDS + 86_400,
-      credentials: [
-        {
-          format: 'dc+sd-jwt',
-          meta: { vct_values: ['urn:example:pid'] },
-          claim: [{ path: ['age'], values: [1] }],
-        },
-      ],
+      credentials: [{ format: 'dc+sd-jwt', meta: { vct_values: ['urn:example:pid'] }, claim: [{ path: ['age'], values: [1] }] }],
       status: { status_list: { idx: 1, uri: STATUS_URI } },
     },
   ),
@@ -160,56 +136,21 @@ write(
   makeJwt(
     holder,
     { alg: 'ES256', typ: 'dpop+jwt', jwk: holder.jwk },
-    {
-      ...{
-        jti: 'jti-1',
-        htm: 'POST',
-        htu: `${AUDIENCE}/token?x#y`,
-        iat: SECONDS,
-        exp: SECONDS + 60,
-        nbf: SECONDS,
-      },
-    },
+    { ...{ jti: 'jti-1', htm: 'POST', htu: `${AUDIENCE}/token?x#y`, iat: SECONDS, exp: SECONDS + 60, nbf: SECONDS } },
   ),
 );
 const wallet = makeJwt(
   issuer,
   { ...header, typ: 'oauth-client-attestation+jwt' },
-  {
-    ...{
-      sub: 'wallet',
-      iss: 'https://provider.example',
-      iat: SECONDS,
-      exp: SECONDS + 600,
-      nbf: SECONDS,
-      cnf: { jwk: holder.jwk },
-    },
-  },
+  { ...{ sub: 'wallet', iss: 'https://provider.example', iat: SECONDS, exp: SECONDS + 600, nbf: SECONDS, cnf: { jwk: holder.jwk } } },
 );
 const pop = makeJwt(
   holder,
   { alg: 'ES256', typ: 'oauth-client-attestation-pop+jwt' },
-  {
-    ...{
-      iss: 'wallet',
-      aud: AUDIENCE,
-      jti: 'jti-1',
-      iat: SECONDS,
-      nbf: SECONDS,
-      exp: SECONDS + 60,
-      challenge: NONCE,
-    },
-  },
+  { ...{ iss: 'wallet', aud: AUDIENCE, jti: 'jti-1', iat: SECONDS, nbf: SECONDS, exp: SECONDS + 60, challenge: NONCE } },
 );
 write('client-attestation', `${wallet}\n${pop}`);
-const assertion = {
-  iss: 'wallet',
-  sub: 'wallet',
-  aud: AUDIENCE,
-  jti: 'jti-1',
-  iat: SECONDS,
-  exp: SECONDS + 60,
-};
+const assertion = { iss: 'wallet', sub: 'wallet', aud: AUDIENCE, jti: 'jti-1', iat: SECONDS, exp: SECONDS + 60 };
 write('client-assertion', makeJwt(holder, { alg: 'ES256', typ: 'JWT', kid: 'one' }, assertion));
 write(
   'foreign-token',
@@ -217,23 +158,10 @@ write(
     issuer,
     { alg: 'ES256', typ: 'at+jwt', kid: 'one' },
     {
-      ...{
-        iss: 'https://as.example',
-        sub: 'user',
-        aud: [AUDIENCE],
-        iat: SECONDS,
-        exp: SECONDS + 600,
-        jti: 'j',
-        client_id: 'wallet',
-      },
+      ...{ iss: 'https://as.example', sub: 'user', aud: [AUDIENCE], iat: SECONDS, exp: SECONDS + 600, jti: 'j', client_id: 'wallet' },
       ...{ scope: 'pid', cnf: { jkt: 'x'.repeat(43) }, nonce: NONCE, azp: 'wallet', issuer_state: 'state' },
       authorization_details: [
-        {
-          type: 'openid_credential',
-          credential_configuration_id: 'pid',
-          credential_identifiers: ['p1', 'p2'],
-          locations: [AUDIENCE],
-        },
+        { type: 'openid_credential', credential_configuration_id: 'pid', credential_identifiers: ['p1', 'p2'], locations: [AUDIENCE] },
       ],
     },
   ),

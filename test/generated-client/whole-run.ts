@@ -16,10 +16,7 @@ export const BELOW: Schemas['PresentationConfigurationInput']['dcql_query'] = {
 };
 
 /** What a wallet does; everything else is called through the generated client. */
-export type Wallet = {
-  collect(tenant: string, uri: string): Promise<void>;
-  present(uri: string): Promise<void>;
-};
+export type Wallet = { collect(tenant: string, uri: string): Promise<void>; present(uri: string): Promise<void> };
 
 type Service = { readonly address: string; readonly clientId: string; readonly secret: string };
 
@@ -83,14 +80,7 @@ async function verify(client: Client<paths>, wallet: Wallet): Promise<string[]> 
   const who: Schemas['PresentationConfigurationInput'] = {
     id: 'who',
     dcql_query: {
-      credentials: [
-        {
-          id: 'badge',
-          format: 'dc+sd-jwt',
-          meta: { vct_values: ['urn:made:badge:1'] },
-          claims: [{ path: ['name'] }],
-        },
-      ],
+      credentials: [{ id: 'badge', format: 'dc+sd-jwt', meta: { vct_values: ['urn:made:badge:1'] }, claims: [{ path: ['name'] }] }],
     },
     trustAnchors: [{ certificate: rootCertificate ?? '' }],
   };

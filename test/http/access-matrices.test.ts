@@ -212,10 +212,7 @@ describe('Resources of one tenant', () => {
 
   const call = (route: Route, token: string, ids: Ids, fresh: string, role?: string): Promise<Answer> => {
     const { params, json } = recipeOf(route).request(ids, fresh, role);
-    return service.call(route.method.toUpperCase(), addressOf(route, params), {
-      token,
-      ...(json === undefined ? {} : { json }),
-    });
+    return service.call(route.method.toUpperCase(), addressOf(route, params), { token, ...(json === undefined ? {} : { json }) });
   };
   const callWallet = (route: Route, { wallet }: Populated, artefacts: Artefacts): Promise<Answer> => {
     const { path, ...options } = walletRecipeOf(route)(wallet, artefacts);
@@ -332,18 +329,14 @@ describe('Resources of one tenant', () => {
     }
     // Each artefact by itself, with everything else right.
     const { wallet, ids, artefacts } = other;
-    const refused = await wallet.request(artefacts.accessToken, ids.credential, {
-      nonce: acme.artefacts.nonce,
-    });
+    const refused = await wallet.request(artefacts.accessToken, ids.credential, { nonce: acme.artefacts.nonce });
     expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_nonce']);
     const foreign = await wallet.request(accessToken, ids.credential);
     expect([foreign.status, foreign.body.error]).to.deep.equal([401, 'invalid_token']);
     // Nothing of this used anything up.
     const token = await acme.wallet.redeem(acme.artefacts.code);
     expect(token.status, token.text).to.equal(200);
-    const credential = await acme.wallet.request(token.body.access_token, acme.ids.credential, {
-      nonce: acme.artefacts.nonce,
-    });
+    const credential = await acme.wallet.request(token.body.access_token, acme.ids.credential, { nonce: acme.artefacts.nonce });
     expect(credential.status, credential.text).to.equal(200);
     const request = await service.call('GET', `/${acme.ids.tenant}/request/${acme.artefacts.requestId}`);
     expect(request.status).to.equal(200);

@@ -57,10 +57,7 @@ describe('the token endpoint of the administrative interface', () => {
     ['no grant', { json: { client_id: 'caller', client_secret: SECRET } }, 400, 'invalid_request'],
     [
       'two ways that contradict each other',
-      {
-        json: { ...grant, client_id: 'caller', client_secret: 'another' },
-        headers: basic(`caller:${SECRET}`),
-      },
+      { json: { ...grant, client_id: 'caller', client_secret: 'another' }, headers: basic(`caller:${SECRET}`) },
       400,
       'invalid_request',
     ],

@@ -193,10 +193,7 @@ for (const kind of servedDatabases()) {
       await service.call('DELETE', '/tenant/shortlived', { token: root });
       const kept = (await read(root)).filter(({ sequence }) => sequence > before).reverse();
       expect(kept.map(brief).slice(-2)).to.deep.equal(['changed tenant', 'removed tenant']);
-      expect(kept.at(-1)).to.deep.include({
-        target: 'shortlived',
-        of: { tenantId: 'shortlived', sequence: 8, hash: seen[0]?.['hash'] },
-      });
+      expect(kept.at(-1)).to.deep.include({ target: 'shortlived', of: { tenantId: 'shortlived', sequence: 8, hash: seen[0]?.['hash'] } });
       expect(kept.at(-2)?.['changes']).to.deep.equal([{ member: 'status', before: 'active', after: 'suspended' }]);
       const gone = await service.call('GET', '/audit-log?tenant=shortlived', { token: root });
       expect(gone.status).to.equal(404);
@@ -259,11 +256,7 @@ for (const kind of servedDatabases()) {
       const registrar = await sharedRegistrar();
       const secret = 'secret-of-a-client-in-the-clear';
       const { token } = world;
-      await created(service, token, '/client', {
-        clientId: `told-${kind.name}`,
-        roles: ['issuance:offer'],
-        secret,
-      });
+      await created(service, token, '/client', { clientId: `told-${kind.name}`, roles: ['issuance:offer'], secret });
       const rotated = await service.call('POST', `/client/told-${kind.name}/rotate-secret`, { token });
       const signing = await created(service, token, '/webhook-secret/rotate', {});
       await created(service, token, '/webhook-secret/rotate', {});
@@ -282,11 +275,7 @@ for (const kind of servedDatabases()) {
         ...(await run('select * from audit_heads')),
       ]);
       expect(rows.length).to.be.greaterThan(50);
-      const texts = {
-        rows: JSON.stringify(rows),
-        own: JSON.stringify(await read()),
-        service: JSON.stringify(await read(root)),
-      };
+      const texts = { rows: JSON.stringify(rows), own: JSON.stringify(await read()), service: JSON.stringify(await read(root)) };
       const secrets = [
         ...[WEBHOOK_KEY, UPSTREAM_SECRET, secret, rotated.body.secret, ROOT.secret],
         signing.secret.slice('whsec_'.length),
@@ -304,10 +293,7 @@ for (const kind of servedDatabases()) {
       const { container } = service.service;
       const macs = container.get(Cipher).macs(AUDIT_LOG);
       const scopes: string[] = [];
-      for await (const { scope, fault } of new VerifyAuditLog({
-        store: container.get(Store),
-        macs,
-      }).execute()) {
+      for await (const { scope, fault } of new VerifyAuditLog({ store: container.get(Store), macs }).execute()) {
         expect(fault, scope).to.equal(undefined);
         scopes.push(scope);
       }

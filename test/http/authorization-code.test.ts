@@ -20,12 +20,7 @@ describe('the authorization code flow', () => {
     };
     await write({ ...base, id: 'card' });
     await write({ ...base, id: 'pass', vct: 'urn:pass:1' });
-    await write({
-      ...base,
-      id: 'hooked',
-      vct: 'urn:hook:1',
-      claimsWebhook: { url: `${backend.url}/claims` },
-    });
+    await write({ ...base, id: 'hooked', vct: 'urn:hook:1', claimsWebhook: { url: `${backend.url}/claims` } });
     await createTenant(service, 'other');
   });
   after(async () => {
@@ -40,10 +35,7 @@ describe('the authorization code flow', () => {
     expect(answer.status, answer.text).to.equal(201);
   };
   const configure = async (more: object = {}) => {
-    const answer = await call('POST', '/issuer/config', {
-      display: [{ name: 'Acme', locale: 'en' }],
-      ...more,
-    });
+    const answer = await call('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }], ...more });
     expect(answer.status, answer.text).to.equal(201);
   };
   beforeEach(() => configure());
@@ -134,9 +126,7 @@ describe('the authorization code flow', () => {
     const wallet = new RawWallet(service, 'acme');
     const details = (...ids: string[]) => JSON.stringify(ids.map((id) => ({ type: 'openid_credential', credential_configuration_id: id })));
     const requestUri = await wallet.push(uri, '', { authorization_details: details('card', 'pass') });
-    const answer = await wallet.redeemCode(await wallet.authorize(requestUri), {
-      authorization_details: details('pass'),
-    });
+    const answer = await wallet.redeemCode(await wallet.authorize(requestUri), { authorization_details: details('pass') });
     expect(answer.body.authorization_details).to.deep.equal([
       { type: 'openid_credential', credential_configuration_id: 'pass', credential_identifiers: ['pass'] },
     ]);
@@ -148,10 +138,7 @@ describe('the authorization code flow', () => {
     expect(issued.status, issued.text).to.equal(200);
     const refreshed = await wallet.refresh(refresh_token, { client_id: CLIENT_ID });
     expect(refreshed.body.authorization_details).to.deep.equal(answer.body.authorization_details);
-    const beyond = await wallet.refresh(refreshed.body.refresh_token, {
-      client_id: CLIENT_ID,
-      authorization_details: details('card'),
-    });
+    const beyond = await wallet.refresh(refreshed.body.refresh_token, { client_id: CLIENT_ID, authorization_details: details('card') });
     expect(errorOf(beyond)).to.deep.equal([400, 'invalid_authorization_details']);
   });
 
@@ -398,11 +385,7 @@ describe('the authorization code flow', () => {
     expect((await wallet.request(token, 'hooked')).status).to.equal(200);
     const [told] = backend.at('/claims');
     const payload = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
-    expect(told?.body.identity).to.deep.equal({
-      iss: `${service.address}/acme`,
-      sub: payload.sub,
-      token_claims: payload,
-    });
+    expect(told?.body.identity).to.deep.equal({ iss: `${service.address}/acme`, sub: payload.sub, token_claims: payload });
     expect(told?.body.credentials).to.deep.equal([]);
   });
 

@@ -124,9 +124,7 @@ describe('the page of the built-in server', () => {
         await configure(provider.configuration());
         const body = { ...offerBody('card'), flow: 'authorization_code' };
         const { uri } = await created(service, token, '/issuer/offer', body);
-        const { grants } = (await wallet.offer(uri)) as {
-          grants: { authorization_code: { issuer_state: string } };
-        };
+        const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
         const challenge = (await service.call('POST', '/acme/challenge')).body.attestation_challenge;
         const { issuer_state } = grants.authorization_code;
         const pushed = await wallet.par({ issuer_state, scope: 'card' }, provider.headers(newKey(), wallet.issuer, challenge));
@@ -201,9 +199,7 @@ for (const { name, open } of servedDatabases()) {
       return { authorization_code, auth_queries };
     };
     const stateOf = async (wallet: RawWallet, uri: string) => {
-      const { grants } = (await wallet.offer(uri)) as {
-        grants: { authorization_code: { issuer_state: string } };
-      };
+      const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
       return grants.authorization_code.issuer_state;
     };
 
@@ -275,10 +271,7 @@ for (const { name, open } of servedDatabases()) {
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.authorize(await wallet.push(one.uri, 'card'));
       expect((await wallet.redeemCode(code)).status).to.equal(200);
-      expect(await seen(two.session)).to.deep.equal({
-        authorization_code: undefined,
-        auth_queries: undefined,
-      });
+      expect(await seen(two.session)).to.deep.equal({ authorization_code: undefined, auth_queries: undefined });
       const other = await createTenant(service, 'other');
       const foreign = await service.call('GET', `/session/${one.session}`, { token: other.token });
       expect(foreign.status).to.equal(404);
@@ -323,9 +316,7 @@ for (const { name, open } of servedDatabases()) {
       const documentOf = (row: unknown) => String((row as { document: unknown }).document);
       expect(documentOf(left).length, 'what was sealed is shorter').to.be.lessThan(documentOf(JSON.parse(before)[0]).length - state.length);
       // The grant is what renewals rest on.
-      const refreshed = await wallet.refresh(body.refresh_token, {
-        client_id: AUTHORIZATION_REQUEST.client_id,
-      });
+      const refreshed = await wallet.refresh(body.refresh_token, { client_id: AUTHORIZATION_REQUEST.client_id });
       expect(refreshed.status, refreshed.text).to.equal(200);
       expect((await wallet.request(refreshed.body.access_token, 'card')).status).to.equal(200);
     });

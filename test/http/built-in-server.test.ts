@@ -32,9 +32,7 @@ describe('An issuer with its own and other authorization servers', () => {
   };
   const grantOf = async (more: object = {}): Promise<Record<string, string>> => {
     const { uri } = await created(service, token, '/issuer/offer', { ...OFFER, ...more });
-    const { grants } = (await wallet.offer(uri)) as {
-      grants: { authorization_code: Record<string, string> };
-    };
+    const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code: Record<string, string> } };
     return grants.authorization_code;
   };
   const par = async (server: string, issuer_state = '') => {
@@ -98,21 +96,13 @@ describe('An issuer with its own and other authorization servers', () => {
       expect((await well('openid-credential-issuer')).body.authorization_servers).to.deep.equal([chained]);
       expect((await well('oauth-authorization-server')).status).to.equal(404);
       expect((await service.call('GET', '/acme/.well-known/oauth-authorization-server')).status).to.equal(404);
-      const form = {
-        client_id: CLIENT_ID,
-        grant_type: 'refresh_token',
-        refresh_token: 'x',
-        response_type: 'code',
-      };
+      const form = { client_id: CLIENT_ID, grant_type: 'refresh_token', refresh_token: 'x', response_type: 'code' };
       const posts = ['par', 'token', 'challenge', 'interactive-authorization'];
       for (const path of posts) {
         const answer = await service.call('POST', `/acme/${path}`, { form });
         expect(answer.status, `${path} ${answer.text}`).to.equal(404);
       }
-      const query = new URLSearchParams({
-        client_id: CLIENT_ID,
-        request_uri: 'urn:ietf:params:oauth:request_uri:a.b',
-      });
+      const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: 'urn:ietf:params:oauth:request_uri:a.b' });
       expect((await service.call('GET', `/acme/authorize?${query}`)).status).to.be.oneOf([400, 404]);
       const served = await service.call('GET', '/.well-known/oauth-authorization-server/acme/chained-as');
       expect(served.status).to.equal(200);

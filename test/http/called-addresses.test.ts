@@ -4,11 +4,7 @@ import { certify, pem } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const INSIDE = 'https://10.0.0.1/hook';
-const CARD = {
-  config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
-  vct: 'urn:card:1',
-  claims: { name: 'Ada' },
-};
+const CARD = { config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] }, vct: 'urn:card:1', claims: { name: 'Ada' } };
 const OFFER = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
 
 /** What can never be called is refused where it is written, and not once a wallet waits. */

@@ -91,10 +91,7 @@ describe('Revocation checks of issuer certificates, through HTTP', () => {
         expect(row.detail).to.include('signer: keyCompromise');
       }
       for (const mode of ['off', null, undefined]) {
-        expect(await presented(format, await ask(format, mode))).to.deep.equal({
-          outcome: 'completed',
-          row: undefined,
-        });
+        expect(await presented(format, await ask(format, mode))).to.deep.equal({ outcome: 'completed', row: undefined });
       }
     });
 
@@ -122,9 +119,7 @@ describe('Revocation checks of issuer certificates, through HTTP', () => {
       const asked = await ask('card', mode);
       const issuer = { key: leaf, chain: [leaf.certificate, middle.certificate] };
       const status = { status_list: { idx: 1, uri } };
-      await world.answer(asked, {
-        card: [world.card(asked, { issuer, payload: (all) => ({ ...all, status }) })],
-      });
+      await world.answer(asked, { card: [world.card(asked, { issuer, payload: (all) => ({ ...all, status }) })] });
       const { status: ended, report } = await world.session(asked);
       return ended === 'completed' ? ended : report.find((one: { detail?: string }) => one.detail).detail;
     };
@@ -212,12 +207,7 @@ describe('A certificate with unreadable dates', () => {
       const own = await certify({ name: 'Own', by: root, key, validity });
       const { activeKey } = (await call('GET', '/key-chain/signing')).body;
       const forSigning = writePemCertificates([await certifyKey(activeKey, { name: 'Signing', by: root, validity })]);
-      const brought = {
-        id: 'bad',
-        usageType: 'signing',
-        key: key.privateKey.export({ format: 'jwk' }),
-        certificates: pem(own),
-      };
+      const brought = { id: 'bad', usageType: 'signing', key: key.privateKey.export({ format: 'jwk' }), certificates: pem(own) };
       expectInvalid(await call('POST', '/key-chain/import', brought), 'certificates', /times/);
       const middle = await certify({ name: 'Middle', by: root, ca: true, validity });
       const below = pem(await certify({ name: 'Below', by: middle, key })) + pem(middle);
@@ -228,11 +218,7 @@ describe('A certificate with unreadable dates', () => {
       const another = { keyId: 'signing', certUsageTypes: ['signing'], crt: forSigning };
       expectInvalid(await call('POST', '/certs', another), 'crt', /times/);
 
-      const outside = {
-        type: 'external',
-        info: { name: 'Bad', country: 'DE', streetAddress: 'Weg 1' },
-        issuerCertPem: pem(own),
-      };
+      const outside = { type: 'external', info: { name: 'Bad', country: 'DE', streetAddress: 'Weg 1' }, issuerCertPem: pem(own) };
       expectInvalid(await call('POST', '/trust-list', { id: 'bad', entities: [outside] }), 'entities.0.issuerCertPem', /PEM certificate/);
       const anchored = (trustAnchors: unknown) => call('POST', '/verifier/config', { id: 'bad', dcql_query: QUERY, trustAnchors });
       const certificate = pem(await certify({ name: 'Bad root', ca: true, validity }));
@@ -261,27 +247,18 @@ describe('A certificate with unreadable dates', () => {
     before(async () => {
       ({ token: stored } = await createTenant(service, tenantId));
       for (const id of ['aaa', 'zzz']) {
-        const body = {
-          id,
-          usageType: 'access',
-          rotationEnabled: true,
-          rotationIntervalDays: 10,
-          certValidityDays: 60,
-        };
+        const body = { id, usageType: 'access', rotationEnabled: true, rotationIntervalDays: 10, certValidityDays: 60 };
         expect((await callStored('POST', '/key-chain', body)).status).to.equal(201);
       }
       // What an end that was no time is read as, see test/unit/persistence/persistence.test.ts.
       const notAfter = new Date(0);
-      await change('signing', ({ root: _root, ...chain }) => ({
-        ...chain,
-        active: { ...chain.active, notAfter },
-      }));
+      await change('signing', ({ root: _root, ...chain }) => ({ ...chain, active: { ...chain.active, notAfter } }));
     });
 
     const change = (id: string, changed: (chain: KeyChain) => KeyChain) =>
-      service.service.container.get(Store).forTenant(tenantId, async ({ keyChains }) => keyChains.put(changed(await keyChains.get(id))), {
-        by: SYSTEM,
-      });
+      service.service.container
+        .get(Store)
+        .forTenant(tenantId, async ({ keyChains }) => keyChains.put(changed(await keyChains.get(id))), { by: SYSTEM });
 
     it('is shown as expired, with valid ones', async () => {
       for (const path of ['/key-chain', '/certs', '/key', '/certs/signing', '/key/signing']) {
@@ -320,9 +297,7 @@ describe('A certificate with unreadable dates', () => {
     it('can be replaced and deleted', async () => {
       const { activeKey } = (await callStored('GET', '/key-chain/signing')).body;
       const certificate = await certifyKey(activeKey, { name: 'New', by: root });
-      const replaced = await callStored('PATCH', '/key-chain/signing', {
-        certificates: writePemCertificates([certificate]),
-      });
+      const replaced = await callStored('PATCH', '/key-chain/signing', { certificates: writePemCertificates([certificate]) });
       expect(replaced.status, replaced.text).to.equal(200);
       expect(replaced.body.activeCertificateExpiry).to.equal('2046-01-01T00:00:00.000Z');
       expect((await callStored('DELETE', '/key-chain/signing')).status).to.equal(200);
@@ -365,10 +340,7 @@ describe('Certificates in the responses of wallets', () => {
   });
 
   it('are not parsed in presentations that no credential set needs', async () => {
-    const query = {
-      credentials: [CARD_QUERY, { ...CARD_QUERY, id: 'spare' }],
-      credential_sets: [{ options: [['card']] }],
-    };
+    const query = { credentials: [CARD_QUERY, { ...CARD_QUERY, id: 'spare' }], credential_sets: [{ options: [['card']] }] };
     const asked = await world.ask({ dcql_query: query });
     const verified = sinon.spy(X509Certificate.prototype, 'verify');
     const leaf = await certify({ name: 'Unasked', by: world.authority });

@@ -150,10 +150,7 @@ describe('a login for a wallet that did not authenticate', () => {
     });
 
     it('at another tenant', async () => {
-      const { wallet: other } = await world.openTenant('other', {
-        upstream: world.upstream(),
-        ...asItComes,
-      });
+      const { wallet: other } = await world.openTenant('other', { upstream: world.upstream(), ...asItComes });
       const text = shown.text.replace(wallet.server, other.server);
       expectPage(await browser.press({ ...shown, text }, 'approve'), UNKNOWN_PAGE);
     });

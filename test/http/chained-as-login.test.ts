@@ -291,11 +291,7 @@ for (const form of ['json', 'jwt'] as const) {
     it('passes the name of the user to the backend', async () => {
       const { iss, sub, token_claims } = await identity();
       expect([iss, sub]).to.deep.equal([world.provider.issuer, 'alice']);
-      expect(token_claims).to.include({
-        given_name: 'Alice',
-        family_name: 'Adams',
-        aud: CONFIDENTIAL.clientId,
-      });
+      expect(token_claims).to.include({ given_name: 'Alice', family_name: 'Adams', aud: CONFIDENTIAL.clientId });
       expect(token_claims).to.have.property('nonce');
       expect(world.provider.hits('/me')).to.equal(1);
     });

@@ -38,13 +38,7 @@ describe('the chained authorization server', () => {
       expect(redeemed.headers.get('cache-control')).to.equal('no-store');
       expect(redeemed.body).to.include({ token_type: 'DPoP', expires_in: 3600, scope: 'badge' });
       const claims = payloadOf(redeemed.body.access_token);
-      expect(claims).to.include({
-        iss: wallet.server,
-        aud: wallet.issuer,
-        sub: 'alice',
-        client_id: CLIENT_ID,
-        issuer_state,
-      });
+      expect(claims).to.include({ iss: wallet.server, aud: wallet.issuer, sub: 'alice', client_id: CLIENT_ID, issuer_state });
       expect(claims.exp - claims.iat).to.equal(3600);
       const credential = await wallet.request(redeemed.body.access_token, 'badge');
       expect(credential.status, credential.text).to.equal(200);
@@ -74,9 +68,7 @@ describe('the chained authorization server', () => {
 
     it('answers details with identifiers, and refreshes tokens', async () => {
       const details = [{ type: 'openid_credential', credential_configuration_id: 'card' }];
-      const code = await wallet.chainedCode(world.provider, {
-        authorization_details: JSON.stringify(details),
-      });
+      const code = await wallet.chainedCode(world.provider, { authorization_details: JSON.stringify(details) });
       const redeemed = await wallet.redeemCode(code);
       expect(redeemed.body.authorization_details).to.deep.equal([{ ...details[0], credential_identifiers: ['card'] }]);
       const refresh = { grant_type: 'refresh_token', refresh_token: redeemed.body.refresh_token };
@@ -154,9 +146,7 @@ describe('the chained authorization server', () => {
 
   it('keeps its offers away from the server without a login', async () => {
     const builtIn = new RawWallet(world.service, 'acme');
-    const { issuer_state } = await world.offer(token, wallet, 'card', {
-      authorization_server: wallet.server,
-    });
+    const { issuer_state } = await world.offer(token, wallet, 'card', { authorization_server: wallet.server });
     const refused = await builtIn.par({ issuer_state, scope: 'card' });
     expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_request']);
     // Neither does the name of a session in a token lead there.
@@ -239,9 +229,7 @@ describe('the chained authorization server', () => {
         expect(inserted.status).to.equal(404);
         for (const [method, path] of paths) {
           const form = { grant_type: 'authorization_code', code: 'x', client_id: 'x', response_type: 'code' };
-          const answer = await world.service.call(method, `/${tenant}/chained-as${path}`, {
-            ...(method === 'POST' && { form }),
-          });
+          const answer = await world.service.call(method, `/${tenant}/chained-as${path}`, { ...(method === 'POST' && { form }) });
           expect(answer.status, `${tenant} ${method} ${path}`).to.equal(404);
         }
       }
@@ -269,10 +257,7 @@ describe('the chained authorization server behind https and a path', () => {
     try {
       const call = service.call;
       const { token } = await createTenant(service, 'acme');
-      const json = {
-        display: [{ name: 'Acme', locale: 'en' }],
-        chainedAs: { upstream: { issuer: provider.issuer, clientId: 'client' } },
-      };
+      const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: { upstream: { issuer: provider.issuer, clientId: 'client' } } };
       expect((await call('POST', '/issuer/config', { token, json })).status).to.equal(201);
       const card = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
       await created(service, token, '/issuer/credentials', card);
@@ -325,9 +310,7 @@ describe('wallets at the chained authorization server', () => {
       const code = await wallet.code(uri);
       const grant_type = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
       await expectError(
-        world.service.call('POST', '/acme/chained-as/token', {
-          form: { grant_type, 'pre-authorized_code': code },
-        }),
+        world.service.call('POST', '/acme/chained-as/token', { form: { grant_type, 'pre-authorized_code': code } }),
         'unsupported_grant_type',
       );
       expect((await wallet.redeem(code)).status).to.equal(200);
@@ -388,9 +371,7 @@ describe('wallets at the chained authorization server', () => {
     });
     const challenge = async (path = '/acme/chained-as/challenge'): Promise<string> =>
       (await world.service.call('POST', path)).body.attestation_challenge;
-    const proof = (endpoint: string) => ({
-      DPoP: dpopProof(attested.dpopKey, `${attested.server}/${endpoint}`),
-    });
+    const proof = (endpoint: string) => ({ DPoP: dpopProof(attested.dpopKey, `${attested.server}/${endpoint}`) });
 
     it('serves an attested wallet from request to token, and no other installation', async () => {
       const instance = newKey();

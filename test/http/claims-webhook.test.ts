@@ -81,12 +81,7 @@ describe('the claims webhook', () => {
     const { session } = await issue(service, tenant, 'hooked');
     expect(backend.calls).to.have.length(1);
     const [asked] = backend.calls;
-    expect(asked?.body).to.deep.equal({
-      session,
-      credential_configuration_id: 'hooked',
-      identity: {},
-      credentials: [],
-    });
+    expect(asked?.body).to.deep.equal({ session, credential_configuration_id: 'hooked', identity: {}, credentials: [] });
     expect(asked?.headers).to.include({ 'content-type': 'application/json', 'x-backend-key': KEY });
     const { status, deliveries, failure } = (await call('GET', `/session/${session}`)).body;
     expect([status, failure]).to.deep.equal(['completed', undefined]);
@@ -102,11 +97,7 @@ describe('the claims webhook', () => {
 
   /** Tries to collect, and reports what wallet and operator see. */
   async function refusal(configurationId: string, afterOffer?: () => Promise<unknown>) {
-    const json = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: [configurationId],
-    };
+    const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [configurationId] };
     const { uri, session } = (await call('POST', '/issuer/offer', json)).body;
     await afterOffer?.();
     const wallet = new RawWallet(service, tenant.id);
@@ -189,10 +180,7 @@ describe('the claims webhook', () => {
     it('is dropped when the address or the header changes', async () => {
       const { claimsWebhook } = await stored();
       const moved = { ...claimsWebhook, url: `${backend.url}/elsewhere` };
-      const renamed = {
-        ...claimsWebhook,
-        auth: { type: 'apiKey', config: { headerName: 'X', value: '***' } },
-      };
+      const renamed = { ...claimsWebhook, auth: { type: 'apiKey', config: { headerName: 'X', value: '***' } } };
       for (const webhook of [moved, renamed]) {
         const answer = await call('PATCH', '/issuer/credentials/hooked', { claimsWebhook: webhook });
         expect(answer.status, answer.text).to.equal(400);
@@ -203,9 +191,7 @@ describe('the claims webhook', () => {
 
     it('appears in no response to an administrator', async () => {
       const source = { type: 'webhook', webhook: { url: `${backend.url}/named`, auth } };
-      const { session } = await issue(service, tenant, 'hooked', {
-        credentialClaims: { hooked: source },
-      });
+      const { session } = await issue(service, tenant, 'hooked', { credentialClaims: { hooked: source } });
       const answers = [
         await call('GET', '/issuer/credentials'),
         await call('GET', '/issuer/credentials/hooked'),
@@ -251,10 +237,7 @@ describe('The schema of a credential for its claims', () => {
   });
   after(() => service.close());
 
-  const offering = (claims: object) => ({
-    ...offerBody('card'),
-    credentialClaims: { card: { type: 'inline', claims } },
-  });
+  const offering = (claims: object) => ({ ...offerBody('card'), credentialClaims: { card: { type: 'inline', claims } } });
   const issued = async (claims: object) => {
     const { uri } = await created(service, token, '/issuer/offer', offering(claims));
     const answer = await wallet.request(await wallet.accessToken(uri), 'card');

@@ -26,9 +26,7 @@ describe('clients through HTTP', () => {
     service.call(method, path, { token: as, ...(json === undefined ? {} : { json }) });
   const create = (clientId: string, more: object = {}) => call('POST', '/client', { clientId, roles: ['issuance:offer'], ...more });
   const login = (client_id: string, client_secret: string) =>
-    service.call('POST', '/oauth2/token', {
-      json: { grant_type: 'client_credentials', client_id, client_secret },
-    });
+    service.call('POST', '/oauth2/token', { json: { grant_type: 'client_credentials', client_id, client_secret } });
 
   it('are created, read, listed, changed and deleted', async () => {
     const made = await create('shop', { secret: SECRET, description: 'The shop' });
@@ -65,15 +63,9 @@ describe('clients through HTTP', () => {
   });
 
   it('get warnings for restrictions to unknown configurations', async () => {
-    const config = {
-      id: 'identity',
-      config: { format: 'dc+sd-jwt', display: [{ name: 'Identity', locale: 'en' }] },
-    };
+    const config = { id: 'identity', config: { format: 'dc+sd-jwt', display: [{ name: 'Identity', locale: 'en' }] } };
     expect((await call('POST', '/issuer/credentials', config)).status).to.equal(201);
-    const restrictions = {
-      allowedIssuanceConfigs: ['identity', 'identiti'],
-      allowedPresentationConfigs: ['age'],
-    };
+    const restrictions = { allowedIssuanceConfigs: ['identity', 'identiti'], allowedPresentationConfigs: ['age'] };
     const made = await create('restricted', restrictions);
     expect(made.status, made.text).to.equal(201);
     const told = (answer: typeof made) =>
@@ -90,11 +82,7 @@ describe('clients through HTTP', () => {
         'make it, or take the name out',
       ],
     ]);
-    const json = {
-      roles: ['issuance:offer'],
-      allowedIssuanceConfigs: ['identity'],
-      allowedPresentationConfigs: [],
-    };
+    const json = { roles: ['issuance:offer'], allowedIssuanceConfigs: ['identity'], allowedPresentationConfigs: [] };
     expect(told(await call('PATCH', '/client/restricted', json))).to.deep.equal([]);
     const etag = (await call('GET', '/client/restricted')).headers.get('etag');
     const spelled = await call('PATCH', '/client/restricted', { ...json, allowedIssuanceConfigs: ['x'] });
@@ -323,9 +311,7 @@ for (const kind of servedDatabases()) {
         json: { roles: ['issuance:offer', 'presentation:request'], allowedIssuanceConfigs: ['a', 'b'] },
       });
       expect(changed.status, changed.text).to.equal(200);
-      const rotated = await service.call('POST', `/client/${CLIENT.clientId}/rotate-secret`, {
-        token: admin,
-      });
+      const rotated = await service.call('POST', `/client/${CLIENT.clientId}/rotate-secret`, { token: admin });
       expect((await login(rotated.body.secret)).status).to.equal(200);
       await again();
       expect((await login(rotated.body.secret)).status).to.equal(200);

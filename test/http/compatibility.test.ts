@@ -25,12 +25,7 @@ describe('Requests that release 0.1.0 accepted', () => {
     expect(answer.status, answer.text).to.be.oneOf([200, 201]);
     return answer.body;
   };
-  const credential = (changes: object) => ({
-    id: 'pid',
-    config: { format: 'dc+sd-jwt', display },
-    vct: 'urn:pid:1',
-    ...changes,
-  });
+  const credential = (changes: object) => ({ id: 'pid', config: { format: 'dc+sd-jwt', display }, vct: 'urn:pid:1', ...changes });
   /** Writes the resource with an address, by POST and by PATCH, and returns what is stored each time. */
   const addresses: Record<string, (uri: string) => Promise<string[]>> = {
     webhook: async (url) => {
@@ -53,11 +48,7 @@ describe('Requests that release 0.1.0 accepted', () => {
       return [made.display[0].logo.uri, card.config.display[0].logo.uri];
     },
     authServers: async (uri) => {
-      const made = await written('POST', '/issuer/config', {
-        display,
-        authServers: [uri],
-        preferredAuthServer: uri,
-      });
+      const made = await written('POST', '/issuer/config', { display, authServers: [uri], preferredAuthServer: uri });
       const { body } = await service.call('GET', '/.well-known/openid-credential-issuer/acme');
       return [...made.authServers, made.preferredAuthServer, body.authorization_servers[0]];
     },
@@ -106,21 +97,14 @@ describe('Requests that release 0.1.0 accepted', () => {
   });
 
   it('store a presentation configuration without trusted issuers, with a warning', async () => {
-    const made = await written('POST', '/verifier/config', {
-      id: 'none',
-      dcql_query: QUERY,
-      trustAnchors: [],
-    });
+    const made = await written('POST', '/verifier/config', { id: 'none', dcql_query: QUERY, trustAnchors: [] });
     expect(made.trustAnchors).to.deep.equal([]);
     expect(made.warnings.map(({ member }: { member: string }) => member)).to.include('trustAnchors');
   });
 });
 
 const TYPE = 'org.example.card';
-const STATED = {
-  cryptographic_binding_methods_supported: ['jwk'],
-  credential_signing_alg_values_supported: ['ES256'],
-};
+const STATED = { cryptographic_binding_methods_supported: ['jwk'], credential_signing_alg_values_supported: ['ES256'] };
 const CARD = { id: 'card', config: { format: 'dc+sd-jwt' }, vct: 'urn:card:1', claims: { name: 'Ada' } };
 
 describe('Minimal input is accepted:', () => {
@@ -165,22 +149,11 @@ describe('Minimal input is accepted:', () => {
   });
 
   it('empty lists', async () => {
-    const lists = {
-      display: [],
-      claims: [],
-      cryptographic_binding_methods_supported: [],
-      credential_signing_alg_values_supported: [],
-    };
+    const lists = { display: [], claims: [], cryptographic_binding_methods_supported: [], credential_signing_alg_values_supported: [] };
     const empty = { ...CARD, id: 'empty', config: { ...CARD.config, ...lists }, iaeActions: [] };
     await created(service, token, '/issuer/credentials', empty);
     expect(await metadataOf('empty')).to.include.keys('credential_signing_alg_values_supported');
-    const issuer = {
-      display: [],
-      authServers: [],
-      walletProviderTrustLists: [],
-      walletClients: [],
-      walletProviders: [],
-    };
+    const issuer = { display: [], authServers: [], walletProviderTrustLists: [], walletClients: [], walletProviders: [] };
     await created(service, token, '/issuer/config', issuer);
     const nothing = { ...offerBody('card'), credentialConfigurationIds: [] };
     const answer = await post('/issuer/offer', nothing);
@@ -202,10 +175,7 @@ describe('Minimal input is accepted:', () => {
     await created(service, token, '/key-chain', { id: 'p384', usages: ['signing'], algorithm: 'ES384' });
     await created(service, token, '/issuer/credentials', { ...other, keyChainId: 'p384' });
     expect((await metadataOf('card')).credential_signing_alg_values_supported).to.deep.equal(['ES384']);
-    const back = await service.call('PATCH', '/issuer/credentials/card', {
-      token,
-      json: { keyChainId: null },
-    });
+    const back = await service.call('PATCH', '/issuer/credentials/card', { token, json: { keyChainId: null } });
     expect(back.status, back.text).to.equal(400);
     expect(back.body.errors[0].path).to.equal('config.credential_signing_alg_values_supported.0');
     await created(service, token, '/issuer/credentials', CARD);
@@ -292,12 +262,7 @@ describe('A PATCH of a resource with a property that only an earlier release acc
     await age('credentialConfigurations', 'card', change);
   };
   const request = async (change: Json) => {
-    const query = {
-      id: 'a',
-      format: 'dc+sd-jwt',
-      meta: { vct_values: ['urn:a'] },
-      claims: [{ id: 'x', path: ['x'] }],
-    };
+    const query = { id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['urn:a'] }, claims: [{ id: 'x', path: ['x'] }] };
     const json = { id: 'q', dcql_query: { credentials: [query] } };
     expect((await call('POST', '/verifier/config', json)).status).to.equal(201);
     await age('presentationConfigurations', 'q', change);
@@ -371,9 +336,7 @@ describe('A PATCH of a resource with a property that only an earlier release acc
   });
 
   it('changes a presentation configuration whose query or anchors became invalid, but not these properties', async () => {
-    const dcql_query = {
-      credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['urn:a'] }, claims: [{ path: [0] }] }],
-    };
+    const dcql_query = { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['urn:a'] }, claims: [{ path: [0] }] }] };
     await request({ dcql_query, trustAnchors: [{ keyChainId: 'gone' }] });
     await patched(QUERY, { description: 'Changed' }, /^dcql_query\./);
     await refused(QUERY, { dcql_query }, 'dcql_query.credentials.0.claims.0.path.0');

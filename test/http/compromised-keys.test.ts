@@ -70,14 +70,7 @@ describe('a compromised public key', () => {
     const configured = await container.get(TenantConfigurations).readStored('shop' as TenantId);
     if (configured === undefined) throw new Error('no tenant');
     const payload = {
-      ...{
-        iss: configured.issuer,
-        aud: configured.issuer,
-        sub: 's',
-        jti: 'j',
-        issuer_state: 'p',
-        grant_id: 'g',
-      },
+      ...{ iss: configured.issuer, aud: configured.issuer, sub: 's', jti: 'j', issuer_state: 'p', grant_id: 'g' },
       ...{ iat: now(), exp: now() + 60, credential_configuration_ids: [] },
     };
     const header = { typ: 'at+jwt', alg: 'ES256', kid: thumbprint(key.jwk as PublicJwk) };
@@ -128,10 +121,7 @@ describe('a compromised public key', () => {
     await made('/certs', { id: id('second'), keyId: id('first'), certUsageTypes: ['signing'] });
     const second = await chain('second');
     expect((await world.admin('POST', `/key-chain/${id('first')}/rotate`, {})).status).to.equal(200);
-    expect(outcomes(await compromise('second'))).to.deep.equal({
-      [id('first')]: 'former',
-      [id('second')]: 'rotated',
-    });
+    expect(outcomes(await compromise('second'))).to.deep.equal({ [id('first')]: 'former', [id('second')]: 'rotated' });
     expect(await published()).to.not.include(thumbprint(key.jwk as PublicJwk));
     for (const certificate of leaves(second)) expect(await revocation(certificate)).to.equal('keyCompromise');
   });
@@ -149,13 +139,7 @@ describe('a compromised public key', () => {
     expect(await isTokenAccepted()).to.equal(false);
     const request = await world.admin('POST', `/key-chain/${id('brought')}/csr`, {});
     expect([request.status, request.text]).to.satisfy(([status, body]: [number, string]) => status === 409 && /compromised/.test(body));
-    const card = {
-      vct: 'urn:x:1',
-      format: 'dc+sd-jwt',
-      id: id('card'),
-      keyChainId: id('brought'),
-      fields: [],
-    };
+    const card = { vct: 'urn:x:1', format: 'dc+sd-jwt', id: id('card'), keyChainId: id('brought'), fields: [] };
     const named = await world.admin('POST', '/issuer/credentials', card);
     expect(named.status, named.text).to.equal(400);
 
@@ -182,11 +166,7 @@ describe('a compromised public key', () => {
       expect(parsePemCertificates(anchor, 1)).to.have.lengthOf(1);
       const present = async (tenant: 'shop' | 'rival') => {
         const asked = await world.ask(
-          {
-            dcql_query: { credentials: [query] },
-            trustAnchors: [{ certificate: anchor }],
-            certificateRevocation: 'off',
-          },
+          { dcql_query: { credentials: [query] }, trustAnchors: [{ certificate: anchor }], certificateRevocation: 'off' },
           tenant,
         );
         const issuer = { key, chain: [certificates?.[0] ?? ''] };

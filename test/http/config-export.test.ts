@@ -114,18 +114,14 @@ for (const { name, open } of servedDatabases()) {
         allowedIssuanceConfigs: ['later', 'card'],
         allowedPresentationConfigs: ['gone'],
       });
-      await admin('PATCH', '/issuer/credentials/card', {
-        description: `not a ${placeholder('PLACEHOLDER')}`,
-      });
+      await admin('PATCH', '/issuer/credentials/card', { description: `not a ${placeholder('PLACEHOLDER')}` });
       await admin('POST', '/key', { id: 'unused', description: 'For nothing yet' });
       await admin('POST', '/key-chain', { id: 'lists', usageType: 'trustList', selfSigned: true });
       const brought = await broughtKey();
       await admin('POST', '/key-chain/import', { id: 'brought', usageType: 'signing', ...brought });
       await admin('POST', '/key-chain/second/rotate');
       // What stands for a secret in answers is a text like any other everywhere else.
-      await admin('PATCH', '/issuer/credentials/card', {
-        config: { ...CARD.config, display: [{ name: '***', locale: 'en' }] },
-      });
+      await admin('PATCH', '/issuer/credentials/card', { config: { ...CARD.config, display: [{ name: '***', locale: 'en' }] } });
       await admin('POST', '/issuer/credentials', { ...STARS, id: 'stars' });
       await admin('POST', '/key', { id: 'stars', description: '***' });
       await admin('POST', '/key-chain', { id: 'starred', usageType: 'access', organization: '***' });
@@ -149,11 +145,7 @@ for (const { name, open } of servedDatabases()) {
       try {
         database = elsewhere;
         const service = await start({ CONFIG_FOLDER: folder.path, ...values });
-        const json = {
-          grant_type: 'client_credentials',
-          client_id: 'acme-admin',
-          client_secret: MORE_SECRETS.admin,
-        };
+        const json = { grant_type: 'client_credentials', client_id: 'acme-admin', client_secret: MORE_SECRETS.admin };
         const base = `http://127.0.0.1:${service.service.port}`;
         expect((await service.call('POST', `${base}/oauth2/token`, { json })).status).to.equal(200);
         await stop();
@@ -239,10 +231,7 @@ for (const { name, open } of servedDatabases()) {
       expect(locked.stderr).to.include(`there is no ${join(folder.path, 'secrets.env')}`);
       const { AUTH_CLIENT_ID: _id, AUTH_CLIENT_SECRET: _clientSecret, ...production } = settings;
       const elsewhere = newFolder();
-      const exported = await run('config-export', ['acme', elsewhere.path], {
-        ...production,
-        NODE_ENV: 'production',
-      });
+      const exported = await run('config-export', ['acme', elsewhere.path], { ...production, NODE_ENV: 'production' });
       expect([exported.code, exported.stderr]).to.deep.equal([0, '']);
       for (const [wrong, fault] of [
         [['acme'], 'give a tenant and a folder'],
@@ -254,10 +243,7 @@ for (const { name, open } of servedDatabases()) {
         const usage = 'usage: npm run config:export -- <tenant> <folder> [--force]';
         expect([code, stderr.split('\n')]).to.deep.equal([2, [...(fault === undefined ? [] : [fault]), usage, '']]);
       }
-      const empty = {
-        ...settings,
-        DATABASE_URL: `sqlite:${join(folder.path, 'nothing', 'here.sqlite')}`,
-      };
+      const empty = { ...settings, DATABASE_URL: `sqlite:${join(folder.path, 'nothing', 'here.sqlite')}` };
       const nothing = await run('config-export', ['acme', folder.path], empty);
       expect([nothing.code, nothing.stderr]).to.deep.equal([
         1,
@@ -300,11 +286,7 @@ describe('Configuration files that are checked without a service', () => {
     expect(stdout).to.match(/12 files of 2 tenants are right/);
   });
 
-  const VAULT = {
-    type: 'vault',
-    address: 'https://vault.example:8200',
-    auth: { method: 'token', token: placeholder('VAULT_LOGIN') },
-  };
+  const VAULT = { type: 'vault', address: 'https://vault.example:8200', auth: { method: 'token', token: placeholder('VAULT_LOGIN') } };
   const tenantWith = (kms: string) => `${FILES['acme/tenant.yaml']}kms: ${kms}\n`;
   const KEY_PROVIDERS = { default: 'local', providers: { local: { type: 'local' }, house: VAULT } };
 
@@ -399,10 +381,7 @@ describe('Configuration files that are checked without a service', () => {
         allowedPresentationConfigs: ['gone'],
       },
     });
-    const { code, stdout, stderr } = await run('config-check', [folder.path], {
-      ...SECRETS,
-      TILL: 'nowhere-to-be-seen',
-    });
+    const { code, stdout, stderr } = await run('config-check', [folder.path], { ...SECRETS, TILL: 'nowhere-to-be-seen' });
     const warning = (member: string, id: string) =>
       `warning: acme/clients/till.json: ${member}: there is no configuration "${id}" yet, so this allows nothing`;
     expect([code, withoutNotes(stderr).split('\n')]).to.deep.equal([
@@ -418,20 +397,10 @@ describe('Configuration files that are checked without a service', () => {
     const registrar = { registrarUrl: 'https://registrar.example', oidcUrl: 'https://login.example' };
     const upstream = { issuer: 'https://login.example', clientId: 'acme', clientSecret: '***' };
     folder.write({
-      'acme/registrar.json': {
-        ...registrar,
-        clientId: 'a',
-        clientSecret: '***',
-        username: 'b',
-        password: '***',
-      },
+      'acme/registrar.json': { ...registrar, clientId: 'a', clientSecret: '***', username: 'b', password: '***' },
       'acme/presentation/age.json': { ...AGE, webhook },
       'acme/issuance/config.json': { display: [{ name: 'Acme', locale: 'en' }], chainedAs: { upstream } },
-      'acme/issuance/credentials/card.json': {
-        ...CARD,
-        claimsWebhook: webhook,
-        notificationWebhook: webhook,
-      },
+      'acme/issuance/credentials/card.json': { ...CARD, claimsWebhook: webhook, notificationWebhook: webhook },
       'acme/clients/acme-shop.json': { roles: ['issuance:offer'], secret: '***' },
     });
     const { code, stderr } = await run('config-check', [folder.path], SECRETS);

@@ -42,9 +42,7 @@ function leavingItsLease(store: Store): Store {
       return tryLease;
     },
   });
-  return new Proxy(store, {
-    get: (target, name) => (name === 'maintenance' ? maintenance : Reflect.get(target, name, target)),
-  });
+  return new Proxy(store, { get: (target, name) => (name === 'maintenance' ? maintenance : Reflect.get(target, name, target)) });
 }
 
 function importFolder(ports: Ports, folder: string, environment: Environment): Promise<void> {
@@ -79,13 +77,7 @@ for (const { name, open, copy } of servedDatabases()) {
     after(() => imported?.drop());
 
     const start = async (environment: Readonly<Record<string, string>> = {}) => {
-      running = await startTestService({
-        DATABASE_URL: database.url,
-        CONFIG_FOLDER: folder.path,
-        ...SECRETS,
-        PUBLIC_URL,
-        ...environment,
-      });
+      running = await startTestService({ DATABASE_URL: database.url, CONFIG_FOLDER: folder.path, ...SECRETS, PUBLIC_URL, ...environment });
       return running;
     };
     const stop = async () => {
@@ -178,16 +170,8 @@ for (const { name, open, copy } of servedDatabases()) {
       const before = await dump(database.url);
       folder.write({
         'acme/issuance/credentials/card.json': { ...CARD, lifeTime: 3600 },
-        'acme/clients/acme-shop.json': {
-          ...SHOP,
-          roles: ['presentation:request'],
-          allowedIssuanceConfigs: null,
-        },
-        'acme/keys/second.json': {
-          usages: ['statusList', 'signing'],
-          rotationEnabled: false,
-          algorithm: 'ES384',
-        },
+        'acme/clients/acme-shop.json': { ...SHOP, roles: ['presentation:request'], allowedIssuanceConfigs: null },
+        'acme/keys/second.json': { usages: ['statusList', 'signing'], rotationEnabled: false, algorithm: 'ES384' },
         'other/tenant.json': { name: 'Other', sessionConfig: { ttlSeconds: 120 } },
       });
       const service = await start({ ACME_SHOP: 'another-secret-of-the-shop' });
@@ -213,21 +197,13 @@ for (const { name, open, copy } of servedDatabases()) {
       await beginImported();
       const service = await start();
       const admin = await asAdministrator(service);
-      const more = {
-        ...CARD,
-        id: 'more',
-        config: { ...CARD.config, scope: 'more' },
-        claimsWebhook: undefined,
-      };
+      const more = { ...CARD, id: 'more', config: { ...CARD.config, scope: 'more' }, claimsWebhook: undefined };
       expect((await admin('POST', '/issuer/credentials', more)).status).to.equal(201);
       expect((await admin('POST', '/client', { clientId: 'acme-more', roles: ['issuance:manage'] })).status).to.equal(201);
       const root = await asRoot(service);
       expect((await root('PATCH', '/tenant/other', { status: 'suspended' })).status).to.equal(200);
       await stop();
-      folder.write({
-        'acme/presentation/age.json': undefined,
-        'acme/issuance/credentials/card.json': undefined,
-      });
+      folder.write({ 'acme/presentation/age.json': undefined, 'acme/issuance/credentials/card.json': undefined });
       folder.write({ 'acme/clients/acme-shop.json': undefined });
       const again = await start();
       const tenants = (await (await asRoot(again))('GET', '/tenant')).body;
@@ -308,9 +284,7 @@ for (const { name, open, copy } of servedDatabases()) {
     itOfContents('starts without files that exceed a quota, since release 0.1.0 had none', async () => {
       await beginImported();
       const before = await dump(database.url);
-      folder.write({
-        'acme/issuance/credentials/more.json': { ...CARD, config: { ...CARD.config, scope: 'more' } },
-      });
+      folder.write({ 'acme/issuance/credentials/more.json': { ...CARD, config: { ...CARD.config, scope: 'more' } } });
       await start({ QUOTA_CREDENTIAL_CONFIGS: '1' });
       await stop();
       expect(await dump(database.url)).to.deep.equal(before);
@@ -351,11 +325,7 @@ for (const { name, open, copy } of servedDatabases()) {
         const checked = await execute.call(this, of);
         if (check.callCount > 1) return checked;
         // Another process has made the client since this one looked for it.
-        const fault = {
-          file: 'acme/clients/acme-shop.json',
-          path: '',
-          message: 'a client of this id exists already',
-        };
+        const fault = { file: 'acme/clients/acme-shop.json', path: '', message: 'a client of this id exists already' };
         return { ...checked, faults: [fault] };
       });
       try {

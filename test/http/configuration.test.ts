@@ -8,11 +8,7 @@ import { type Answer, createTenant, startTestService, type TestService } from '.
 
 const CARD = {
   id: 'card',
-  config: {
-    format: 'dc+sd-jwt',
-    scope: 'card',
-    display: [{ name: 'Card', locale: 'en', background_color: '#12355b' }],
-  },
+  config: { format: 'dc+sd-jwt', scope: 'card', display: [{ name: 'Card', locale: 'en', background_color: '#12355b' }] },
   vct: 'urn:card:1',
   claims: { name: 'Ada' },
   disclosureFrame: { _sd: ['name'] },
@@ -146,10 +142,7 @@ describe('configurations through HTTP', () => {
       const changed = await call('PATCH', '/issuer/credentials/card', change);
       expect(changed.status, changed.text).to.equal(200);
       expect(changed.body).to.deep.include({ ...CARD, ...change });
-      const reset = await call('PATCH', '/issuer/credentials/card', {
-        lifeTime: null,
-        disclosureFrame: null,
-      });
+      const reset = await call('PATCH', '/issuer/credentials/card', { lifeTime: null, disclosureFrame: null });
       expect(reset.body).to.include({ lifeTime: null, disclosureFrame: null, description: 'Members' });
       const replaced = await call('POST', '/issuer/credentials', CARD);
       expect(replaced.body).to.deep.include({ ...CARD, description: null });
@@ -177,11 +170,7 @@ describe('configurations through HTTP', () => {
     });
 
     it('show the tenant and the signing key chain, complete and without its private key', async () => {
-      const made = await call('POST', '/issuer/credentials', {
-        ...CARD,
-        id: 'signed',
-        keyChainId: 'signing',
-      });
+      const made = await call('POST', '/issuer/credentials', { ...CARD, id: 'signed', keyChainId: 'signing' });
       expect(made.status, made.text).to.equal(201);
       const { body, text } = await call('GET', '/issuer/credentials/signed');
       const [chain, cert] = await Promise.all(['/key-chain/signing', '/certs/signing'].map(async (path) => (await call('GET', path)).body));
@@ -200,12 +189,7 @@ describe('configurations through HTTP', () => {
       const two = await call('POST', '/issuer/credentials', { ...CARD, id: 'two', config: SHARED });
       expect(two.status, two.text).to.equal(201);
       expectInvalid(await call('PATCH', '/issuer/credentials/two', { vct: 'urn:card:2' }), 'config.scope');
-      const named = {
-        ...CARD,
-        id: 'shared',
-        vct: 'urn:card:3',
-        config: { ...CARD.config, scope: undefined },
-      };
+      const named = { ...CARD, id: 'shared', vct: 'urn:card:3', config: { ...CARD.config, scope: undefined } };
       expectInvalid(await call('POST', '/issuer/credentials', named), 'config.scope');
     });
 
@@ -277,10 +261,7 @@ describe('configurations through HTTP', () => {
       const written = await call('POST', '/issuer/credentials', body);
       expect([written.status, written.body.iaeActions], written.text).to.deep.equal([201, body.iaeActions]);
       expect(written.text).to.not.include('a-key');
-      expect(written.body.notificationWebhook.auth.config).to.deep.equal({
-        headerName: 'X-Key',
-        value: '***',
-      });
+      expect(written.body.notificationWebhook.auth.config).to.deep.equal({ headerName: 'X-Key', value: '***' });
       const { notificationWebhook } = written.body;
       const kept = await call('PATCH', '/issuer/credentials/asking', { notificationWebhook });
       expect([kept.status, kept.body.notificationWebhook]).to.deep.equal([200, notificationWebhook]);
@@ -314,19 +295,10 @@ describe('configurations through HTTP', () => {
     const CHECK = { id: 'check', dcql_query: QUERY };
 
     it('are created, read, listed, changed, replaced and deleted', async () => {
-      const body = {
-        ...CHECK,
-        description: 'At the door',
-        lifeTime: 60,
-        redirectUri: 'https://shop.example/{sessionId}',
-      };
+      const body = { ...CHECK, description: 'At the door', lifeTime: 60, redirectUri: 'https://shop.example/{sessionId}' };
       const written = await call('POST', '/verifier/config', body);
       expect(written.status, written.text).to.equal(201);
-      expect(written.body).to.deep.include({
-        ...body,
-        responseMode: 'direct_post.jwt',
-        trustAnchors: [{ ownAuthorities: true }],
-      });
+      expect(written.body).to.deep.include({ ...body, responseMode: 'direct_post.jwt', trustAnchors: [{ ownAuthorities: true }] });
       expect(written.body.tenant).to.include({ id: 'acme' });
       expect((await call('GET', '/verifier/config/check')).body).to.deep.equal(read(written));
       expect((await call('GET', '/verifier/config')).body).to.deep.equal([read(written)]);
@@ -377,11 +349,7 @@ describe(`A tenant with ${COUNT} credential configurations`, () => {
 
   /** With claims, so that all of them together take a large part of the memory of configurations. */
   const claims = Object.fromEntries([['given_name', 'Ada'], ...Array.from({ length: 120 }, (_, at) => [`claim_${at}`, 'x'.repeat(240)])]);
-  const body = (index: number) => ({
-    ...credentialBody(`c${index}`, 'signing'),
-    claims,
-    disclosureFrame: { _sd: Object.keys(claims) },
-  });
+  const body = (index: number) => ({ ...credentialBody(`c${index}`, 'signing'), claims, disclosureFrame: { _sd: Object.keys(claims) } });
 
   before(async () => {
     service = await startTestService();
@@ -405,10 +373,7 @@ describe(`A tenant with ${COUNT} credential configurations`, () => {
     return opened.callCount;
   };
   const change = (index: number) =>
-    service.call('PATCH', `/issuer/credentials/c${index}`, {
-      token,
-      json: { description: `change ${index}` },
-    });
+    service.call('PATCH', `/issuer/credentials/c${index}`, { token, json: { description: `change ${index}` } });
   const metadata = () => service.call('GET', '/.well-known/openid-credential-issuer/acme');
 
   it('changes one of them without reading the others again', async () => {

@@ -43,10 +43,7 @@ describe('encrypted credential messages', () => {
       return answer.body;
     };
     await call('/issuer/config', { display: [{ name: tenant, locale: 'en' }], batchSize: 3, ...more });
-    const card = {
-      config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
-      vct: 'urn:card:1',
-    };
+    const card = { config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] }, vct: 'urn:card:1' };
     await call('/issuer/credentials', { ...card, id: 'card', claims: { name: 'Ada' } });
     const claimsWebhook = { url: `${backend.url}/later` };
     await call('/issuer/credentials', { ...card, id: 'later', claimsWebhook });
@@ -101,10 +98,7 @@ describe('encrypted credential messages', () => {
       expect(request.jwks.keys).to.have.length(1);
       expect(Object.keys(key).sort()).to.deep.equal(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
       expect(key).to.include({ kty: 'EC', crv: 'P-256', use: 'enc', alg: 'ECDH-ES' });
-      expect(request).to.deep.include({
-        enc_values_supported: ['A128GCM', 'A256GCM'],
-        encryption_required: false,
-      });
+      expect(request).to.deep.include({ enc_values_supported: ['A128GCM', 'A256GCM'], encryption_required: false });
       expect(response).to.deep.equal({
         alg_values_supported: ['ECDH-ES'],
         enc_values_supported: ['A128GCM', 'A256GCM'],
@@ -201,20 +195,12 @@ describe('encrypted credential messages', () => {
       const renewed = await startTestService({ MASTER_SECRET: secrets });
       try {
         const { token } = await createTenant(renewed, 'acme');
-        const json = {
-          config: { format: 'dc+sd-jwt', display: [{ name: 'Card' }] },
-          vct: 'urn:card:1',
-          id: 'card',
-        };
+        const json = { config: { format: 'dc+sd-jwt', display: [{ name: 'Card' }] }, vct: 'urn:card:1', id: 'card' };
         await renewed.call('POST', '/issuer/credentials', { token, json });
         const [old, published] = [await publishedKey('acme'), await publishedKey('acme', renewed)];
         expect(published.kid).to.not.equal(old.kid);
         const wallet = new RawWallet(renewed, 'acme');
-        const offer = {
-          response_type: 'uri',
-          flow: 'pre_authorized_code',
-          credentialConfigurationIds: ['card'],
-        };
+        const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
         const { uri } = (await renewed.call('POST', '/issuer/offer', { token, json: offer })).body;
         const accessToken = await wallet.accessToken(uri);
         for (const key of [old, published]) {
@@ -261,10 +247,7 @@ describe('encrypted credential messages', () => {
       const poll = async (message: object) =>
         service.call('POST', '/strict/deferred_credential', {
           text: await encryptMessage(await publishedKey('strict'), message),
-          headers: {
-            ...wallet.authorization(accessToken, { path: 'deferred_credential' }),
-            'Content-Type': 'application/jwt',
-          },
+          headers: { ...wallet.authorization(accessToken, { path: 'deferred_credential' }), 'Content-Type': 'application/jwt' },
         });
       const { transaction_id } = answer;
       const polled = await poll({ transaction_id, credential_response_encryption: wanted });

@@ -21,19 +21,9 @@ const LICENCE = {
   meta: { doctype_value: MDL },
   claims: [{ path: [NAMESPACE, 'family_name'], intent_to_retain: true }, { path: [NAMESPACE, 'given_name'] }],
 };
-const CARD = {
-  id: 'card',
-  format: 'dc+sd-jwt',
-  meta: { vct_values: ['urn:card:1'] },
-  claims: [{ path: ['name'] }],
-};
+const CARD = { id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] }, claims: [{ path: ['name'] }] };
 const EITHER = { credentials: [CARD, LICENCE], credential_sets: [{ options: [['card'], ['licence']] }] };
-const AGED = {
-  id: 'age',
-  format: 'mso_mdoc',
-  meta: { doctype_value: AGE },
-  claims: [{ path: [AGE, 'over'] }],
-};
+const AGED = { id: 'age', format: 'mso_mdoc', meta: { doctype_value: AGE }, claims: [{ path: [AGE, 'over'] }] };
 const BOTH = ['openid4vp', 'org-iso-mdoc'];
 
 // biome-ignore lint/suspicious/noExplicitAny: members of requests
@@ -82,11 +72,7 @@ describe('a request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     decodeCbor(Buffer.from(deviceResponse(held, transcript, names), 'base64url')) as CborMap;
   /** One response with all documents, as a wallet makes it. */
   const responseOf = (...responses: readonly CborMap[]) =>
-    encodeCbor({
-      version: '1.0',
-      documents: responses.flatMap((one) => one.get('documents') as readonly CborMap[]),
-      status: 0,
-    });
+    encodeCbor({ version: '1.0', documents: responses.flatMap((one) => one.get('documents') as readonly CborMap[]), status: 0 });
   async function refused(asked: OfPage, json: object, reason: RegExp) {
     const answer = await hand(asked, json);
     expect(answer.status, answer.text).to.equal(400);
@@ -199,11 +185,7 @@ describe('a request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       const asked = await ask('alone');
       const { encryptionInfo } = isoOf(asked);
       const nonce = encryptionInfo;
-      const bytes = dcApiTranscript({
-        origin: SHOP,
-        nonce,
-        encryptionKey: undefined as PublicJwk | undefined,
-      });
+      const bytes = dcApiTranscript({ origin: SHOP, nonce, encryptionKey: undefined as PublicJwk | undefined });
       for (const wrong of [bytes, transcriptOf(isoOf(asked), KIOSK)]) {
         const fresh = await ask('alone');
         const plaintext = responseOf(shown(licence, wrong), shown(age, wrong));
@@ -296,13 +278,7 @@ describe('a request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       const transactionDataElements = { [type]: { namespace: NAMESPACE, element: 'hash' } };
       const dcql_query = { credentials: [LICENCE] };
       expect(await refusal({ dcql_query, transaction_data, transactionDataElements })).to.match(/no transaction/);
-      await shop.configure({
-        id: 'pays',
-        expectedOrigins: [SHOP],
-        dcql_query,
-        transactionDataElements,
-        dcApiProtocols: BOTH,
-      });
+      await shop.configure({ id: 'pays', expectedOrigins: [SHOP], dcql_query, transactionDataElements, dcApiProtocols: BOTH });
       const body = { response_type: 'dc-api', requestId: 'pays', transaction_data };
       const answer = await shop.call('POST', '/verifier/offer', body);
       expect([answer.status, answer.text]).to.satisfy(([s, t]: [number, string]) => s === 400 && /no transaction/.test(t));

@@ -14,24 +14,12 @@ const KIOSK = 'https://kiosk.example:8443';
 const DOC_TYPE = 'org.iso.18013.5.1.mDL';
 const NAMESPACE = 'org.iso.18013.5.1';
 const MDOC_QUERY = {
-  credentials: [
-    {
-      id: 'licence',
-      format: 'mso_mdoc',
-      meta: { doctype_value: DOC_TYPE },
-      claims: [{ path: [NAMESPACE, 'family_name'] }],
-    },
-  ],
+  credentials: [{ id: 'licence', format: 'mso_mdoc', meta: { doctype_value: DOC_TYPE }, claims: [{ path: [NAMESPACE, 'family_name'] }] }],
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: members of requests
 type Members = Record<string, any>;
-type OfPage = {
-  readonly session: string;
-  readonly uri: string;
-  readonly payload: Members;
-  readonly data: Members;
-};
+type OfPage = { readonly session: string; readonly uri: string; readonly payload: Members; readonly data: Members };
 
 describe('a request through the Digital Credentials API', () => {
   let shop: Shop;
@@ -242,11 +230,7 @@ describe('a request through the Digital Credentials API', () => {
     // N120
     it('an mdoc whose transcript leaves the encryption out', async () => {
       const asked = await ask('mdoc');
-      const bytes = dcApiTranscript({
-        origin: SHOP,
-        nonce: asked.payload['nonce'],
-        encryptionKey: undefined,
-      });
+      const bytes = dcApiTranscript({ origin: SHOP, nonce: asked.payload['nonce'], encryptionKey: undefined });
       await refused(asked, await present(asked, show(bytes), 'licence'), /device_signature/);
     });
     // N121
@@ -310,10 +294,7 @@ describe('a request through the Digital Credentials API', () => {
 
   it('allows scripts of other origins, and answers their preflight', async () => {
     const asked = await ask('signed');
-    const preflight = await fetch(asked.uri, {
-      method: 'OPTIONS',
-      headers: { Origin: SHOP, 'Access-Control-Request-Method': 'POST' },
-    });
+    const preflight = await fetch(asked.uri, { method: 'OPTIONS', headers: { Origin: SHOP, 'Access-Control-Request-Method': 'POST' } });
     expect(preflight.status).to.equal(204);
     expect(preflight.headers.get('access-control-allow-origin')).to.equal('*');
     expect(preflight.headers.get('access-control-allow-headers')).to.include('Content-Type');

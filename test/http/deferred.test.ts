@@ -46,13 +46,7 @@ describe('deferred issuance', () => {
   const call = (method: string, path: string, json?: unknown, token = tenant.token) =>
     service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
   const offer = async (ids: readonly string[] = ['card']) =>
-    (
-      await call('POST', '/issuer/offer', {
-        response_type: 'uri',
-        flow: 'pre_authorized_code',
-        credentialConfigurationIds: ids,
-      })
-    ).body;
+    (await call('POST', '/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ids })).body;
   const request = async (wallet: RawWallet, token: string, id: string, count: number) => {
     const nonce = await wallet.nonce();
     const keys = Array.from({ length: count }, () => newKey());

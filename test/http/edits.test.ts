@@ -54,12 +54,7 @@ describe('An edit with If-Match of a resource that was changed in the meantime',
 
   it('returns 409 on every route that edits a single resource', async () => {
     const routes = collectRoutes(service.service.container).filter(({ edits }) => edits?.id !== undefined);
-    const params = {
-      ...world.ids,
-      id: 'x',
-      certId: world.ids.keyChain,
-      listId: world.ids.statusList,
-    };
+    const params = { ...world.ids, id: 'x', certId: world.ids.keyChain, listId: world.ids.statusList };
     const covered = new Set(edits.flatMap(({ writes }) => writes.map(({ method, path }) => `${method} ${path}`)));
     const { paths } = (await service.call('GET', '/openapi.json')).body;
     for (const route of routes) {
@@ -277,10 +272,7 @@ describe('Properties that are written to a resource', () => {
     const made = await call('POST', '/verifier/config', { id: 'judged', dcql_query, ...judged });
     expect(made.body, made.text).to.include(judged);
     expect((await call('GET', '/verifier/config/judged')).body).to.include(judged);
-    const reset = await call('PATCH', '/verifier/config/judged', {
-      mdlProfile: null,
-      certificateRevocation: null,
-    });
+    const reset = await call('PATCH', '/verifier/config/judged', { mdlProfile: null, certificateRevocation: null });
     expect(reset.body, reset.text).to.include({ mdlProfile: null, certificateRevocation: null });
     expect((await call('GET', '/verifier/config')).body[0]).to.include({ mdlProfile: null });
   });

@@ -34,10 +34,7 @@ for (const { name, open } of servedDatabases()) {
       backend = await Backend.start();
       backend.on('/claims', (response, { body }) =>
         response.end(
-          JSON.stringify({
-            badge: { department: body.identity.token_claims.department },
-            member: { number: body.identity.sub },
-          }),
+          JSON.stringify({ badge: { department: body.identity.token_claims.department }, member: { number: body.identity.sub } }),
         ),
       );
       provider = await startUpstreamProvider({
@@ -49,11 +46,7 @@ for (const { name, open } of servedDatabases()) {
       const webhook = { url: `${backend.url}/claims` };
       const badge = { id: 'badge', config, vct: 'urn:badge:1', claimsWebhook: webhook };
       const card = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
-      const web = {
-        ...card,
-        id: 'web',
-        iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example/' }],
-      };
+      const web = { ...card, id: 'web', iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example/' }] };
       const member = {
         ...{ id: 'member', config, vct: 'urn:member:1', claimsWebhook: webhook },
         ...{ statusManagement: true, subjectClaims: [['number']] },
@@ -77,17 +70,11 @@ for (const { name, open } of servedDatabases()) {
     };
     /** A token that is bound to the key of the wallet, unless told otherwise. */
     const tokenFor = (wanted: MintedToken = {}, audience = wallet.issuer) =>
-      provider.accessTokenFor(audience, {
-        scope: 'card',
-        keyThumbprint: thumbprintOf(wallet.dpopKey),
-        ...wanted,
-      });
+      provider.accessTokenFor(audience, { scope: 'card', keyThumbprint: thumbprintOf(wallet.dpopKey), ...wanted });
     const offer = async (credential: string, more: object = {}) => {
       const body = { ...offerBody(credential), flow: 'authorization_code', ...more };
       const { uri, session } = await created(service, token, '/issuer/offer', body);
-      const { grants } = (await wallet.offer(uri)) as {
-        grants: { authorization_code?: { issuer_state: string } };
-      };
+      const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code?: { issuer_state: string } } };
       return { session: session as string, issuer_state: grants.authorization_code?.issuer_state ?? '', uri };
     };
     const sessions = async () => {
@@ -109,16 +96,8 @@ for (const { name, open } of servedDatabases()) {
       expect(issued(await wallet.request(text, 'badge'))).to.include({ department: 'R&D' });
       const [call] = backend.at('/claims');
       expect(call?.body.session).to.equal(id);
-      expect(call?.body.identity).to.deep.equal({
-        iss: provider.issuer,
-        sub: 'alice',
-        token_claims: payloadOf(text),
-      });
-      expect(await session(id)).to.include({
-        status: 'completed',
-        externalIssuer: provider.issuer,
-        externalSubject: 'alice',
-      });
+      expect(call?.body.identity).to.deep.equal({ iss: provider.issuer, sub: 'alice', token_claims: payloadOf(text) });
+      expect(await session(id)).to.include({ status: 'completed', externalIssuer: provider.issuer, externalSubject: 'alice' });
     });
 
     it('get a credential without an offer, in one session per user', async () => {
@@ -129,11 +108,7 @@ for (const { name, open } of servedDatabases()) {
       expect(more).to.deep.equal([]);
       expect(own?.configurationIds).to.deep.equal(['card']);
       expect(await sessionsOf('carol')).to.have.length(1);
-      expect(await session(own?.id ?? '')).to.include({
-        status: 'completed',
-        externalIssuer: provider.issuer,
-        externalSubject: 'bob',
-      });
+      expect(await session(own?.id ?? '')).to.include({ status: 'completed', externalIssuer: provider.issuer, externalSubject: 'bob' });
       // What the session does not cover needs another one.
       issued(await wallet.request(await tokenFor({ accountId: 'bob', scope: 'card badge' }), 'badge'));
       expect(await sessionsOf('bob')).to.have.length(2);
@@ -187,20 +162,14 @@ for (const { name, open } of servedDatabases()) {
       const answer = await wallet.request(text, 'card');
       const json = { notification_id: answer.body.notification_id, event: 'credential_accepted' };
       const url = `${wallet.issuer}/notification`;
-      const headers = {
-        Authorization: `DPoP ${text}`,
-        DPoP: dpopProof(wallet.dpopKey, url, { token: text }),
-      };
+      const headers = { Authorization: `DPoP ${text}`, DPoP: dpopProof(wallet.dpopKey, url, { token: text }) };
       const told = await service.call('POST', '/acme/notification', { json, headers });
       expect(told.status, told.text).to.equal(204);
     });
 
     it('select credentials by identifiers of their server', async () => {
       const detail = { type: 'openid_credential', credential_configuration_id: 'card' };
-      const text = await tokenFor({
-        accountId: 'gina',
-        authorizationDetails: [{ ...detail, credential_identifiers: ['card of Gina'] }],
-      });
+      const text = await tokenFor({ accountId: 'gina', authorizationDetails: [{ ...detail, credential_identifiers: ['card of Gina'] }] });
       const request = async (named: object) => {
         const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
         return wallet.request(text, 'card', { body: { ...named, proofs } });

@@ -53,12 +53,7 @@ describe('an external OpenID provider', () => {
     ([, text = '']) => JSON.parse(text) as Record<string, unknown>,
   );
   /** The tokens of the page, of this provider. */
-  const ours = (claims: Record<string, unknown> = {}) => ({
-    ...claims,
-    iss: issuer,
-    iat: now(),
-    exp: now() + 60,
-  });
+  const ours = (claims: Record<string, unknown> = {}) => ({ ...claims, iss: issuer, iat: now(), exp: now() + 60 });
   const manager = () => ours(managerExample);
   const tenant = () => ours(tenantExample);
   const token = (claims: object, header: object = { typ: 'at+jwt', alg: 'ES256', kid: '1' }, by = key) => makeJwt(by, header, claims);

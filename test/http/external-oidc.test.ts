@@ -114,9 +114,7 @@ describe('access tokens of an external OpenID provider', () => {
   it('are rejected with a foreign or missing signature', async () => {
     const stranger = await startUpstreamProvider();
     try {
-      const foreign = await stranger.accessTokenFor(AUDIENCE, {
-        claims: { tenant_id: 'acme', roles: TENANT_ROLES },
-      });
+      const foreign = await stranger.accessTokenFor(AUDIENCE, { claims: { tenant_id: 'acme', roles: TENANT_ROLES } });
       expect((await call(foreign, 'GET', '/verifier/config')).status).to.equal(401);
     } finally {
       await stranger.close();
@@ -148,11 +146,7 @@ describe('access tokens of an external OpenID provider', () => {
       expect(answer.status, answer.text).to.be.oneOf([200, 201]);
     };
     before(() =>
-      manage('POST', '/client', {
-        clientId: 'kiosk',
-        roles: ['presentation:request'],
-        allowedPresentationConfigs: ['allowed'],
-      }),
+      manage('POST', '/client', { clientId: 'kiosk', roles: ['presentation:request'], allowedPresentationConfigs: ['allowed'] }),
     );
 
     it('are limited by the restrictions and roles of both the client and the token', async () => {
@@ -291,10 +285,7 @@ describe('access tokens of an external OpenID provider', () => {
 
   it('cannot impersonate the service in the audit log', async () => {
     const make = async (client_id: string, clientId: string) =>
-      call(await tokenFor(claimsOf('acme', TENANT_ROLES, client_id)), 'POST', '/client', {
-        clientId,
-        roles: ['issuance:offer'],
-      });
+      call(await tokenFor(claimsOf('acme', TENANT_ROLES, client_id)), 'POST', '/client', { clientId, roles: ['issuance:offer'] });
     const importer = await make('folder import', 'by-importer');
     expect([importer.status, importer.body.code]).to.deep.equal([401, 'unauthenticated']);
     for (const [client_id, clientId, actor] of [

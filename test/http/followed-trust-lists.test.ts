@@ -46,11 +46,7 @@ describe('Followed trust lists of other publishers', () => {
     });
   const lote = (signer: Certified, sequenceNumber: number, certificates = [issuer]) =>
     trustList(
-      {
-        entities: [{ name: 'Acme', services: [{ type: 'EAA/Issuance', certificates }] }],
-        signer,
-        sequenceNumber,
-      },
+      { entities: [{ name: 'Acme', services: [{ type: 'EAA/Issuance', certificates }] }], signer, sequenceNumber },
       Math.floor(Date.now() / 1000),
     );
   const national = (territory: string, by = operator) =>
@@ -276,11 +272,7 @@ describe('A published trust list that a verifier reads', () => {
     await shop.present(asked, await shop.issue('card-status'));
     return (await shop.call('GET', `/session/${asked.session}`)).body.status;
   };
-  const own = {
-    type: 'internal',
-    issuerKeyChainId: 'signing',
-    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
-  };
+  const own = { type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } };
 
   it('makes the issuer in the list trusted, and its status lists', async () => {
     const entities = [{ ...own, revocationKeyChainId: 'status-list' }];
@@ -290,11 +282,7 @@ describe('A published trust list that a verifier reads', () => {
 
   it('makes no other issuer trusted, and none if someone else signed the list', async () => {
     const other = pem(await certify({ name: 'Other', ca: true }));
-    const external = {
-      type: 'external',
-      issuerCertPem: other,
-      info: { name: 'Other', country: 'DE', streetAddress: 'Weg 1' },
-    };
+    const external = { type: 'external', issuerCertPem: other, info: { name: 'Other', country: 'DE', streetAddress: 'Weg 1' } };
     await asAcme('POST', '/trust-list', { id: 'others', entities: [external] });
     await asAcme('POST', '/trust-list', { id: 'foreign', entities: [own] });
     expect(await judged('others')).to.equal('failed');
@@ -368,11 +356,7 @@ describe('Trust lists of this service as anchors', () => {
   });
   after(() => shop.close());
 
-  const self = () => ({
-    type: 'internal',
-    issuerKeyChainId: 'signing',
-    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
-  });
+  const self = () => ({ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } });
   async function publish(method: string, path: string, json: object) {
     const answer = await shop.call(method, path, json, shop.acme.token);
     expect(answer.status, answer.text).to.equal(method === 'POST' ? 201 : 200);
@@ -425,9 +409,7 @@ describe('Trust lists of this service as anchors', () => {
     const [credential] = federation.dcql_query.credentials;
     const unsupported = {
       ...federation,
-      dcql_query: {
-        credentials: [{ ...credential, trusted_authorities: [{ type: 'openid_federation', values: ['x'] }] }],
-      },
+      dcql_query: { credentials: [{ ...credential, trusted_authorities: [{ type: 'openid_federation', values: ['x'] }] }] },
     };
     expect((await shop.call('POST', '/verifier/config', unsupported)).status).to.equal(400);
   });
@@ -473,13 +455,7 @@ describe('Trust lists of this service as anchors', () => {
   it('make an issuer untrusted once it is removed from the list', async () => {
     expect((await attempt()).status).to.equal(200);
     const university = pem(await certify({ name: 'University', ca: true }));
-    const others = [
-      {
-        type: 'external',
-        issuerCertPem: university,
-        info: { name: 'University', country: 'FR', streetAddress: 'Rue 1' },
-      },
-    ];
+    const others = [{ type: 'external', issuerCertPem: university, info: { name: 'University', country: 'FR', streetAddress: 'Rue 1' } }];
     await publish('PUT', '/trust-list/issuers', { entities: others });
     await clear('/cache/trust-list');
     const { status, report } = await attempt();

@@ -72,9 +72,7 @@ for (const kind of servedDatabases()) {
     };
     const statusesOf = async (answer: Awaited<ReturnType<typeof collect>>) => {
       const entries = (answer.body.credentials as { credential: string }[]).map(({ credential }) => {
-        const { status } = decode(credential.split('~')[0] ?? '').payload as {
-          status: { status_list: { idx: number; uri: string } };
-        };
+        const { status } = decode(credential.split('~')[0] ?? '').payload as { status: { status_list: { idx: number; uri: string } } };
         return status.status_list;
       });
       const listId = entries[0]?.uri.split('/').at(-1) ?? '';

@@ -44,11 +44,7 @@ describe('Requests of other products', () => {
 
   before(async () => {
     provider = await WalletProvider.start();
-    keycloak = await startUpstreamProvider({
-      accounts: { alice: {} },
-      resourceScopes: ['card'],
-      algorithm: 'ES256',
-    });
+    keycloak = await startUpstreamProvider({ accounts: { alice: {} }, resourceScopes: ['card'], algorithm: 'ES256' });
     service = await startTestService();
     ({ token } = await createTenant(service, 'acme'));
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
@@ -108,10 +104,7 @@ describe('Requests of other products', () => {
     };
     const key_attestation = makeJwt(provider.signer, attestation.header, attestation.payload);
     const proofs = keys.map((key) => {
-      const filled = fill(proof, { ...values, jwk: key.jwk, key_attestation }) as {
-        header: object;
-        payload: object;
-      };
+      const filled = fill(proof, { ...values, jwk: key.jwk, key_attestation }) as { header: object; payload: object };
       return makeJwt(key, filled.header, filled.payload);
     });
     const accessToken = await wallet.accessToken(await offer('attested'), { client_id: CLIENT_ID });
@@ -142,9 +135,7 @@ describe('Requests of other products', () => {
     const [credential_identifier] = detail.credential_identifiers;
     const key = newKey();
     const jwt = keyProof(key, wallet.issuer, await wallet.nonce());
-    const issued = await wallet.request(body.access_token, 'card', {
-      body: { credential_identifier, proofs: { jwt: [jwt] } },
-    });
+    const issued = await wallet.request(body.access_token, 'card', { body: { credential_identifier, proofs: { jwt: [jwt] } } });
     expect(boundKeys(issued)).to.deep.equal([key.jwk]);
   });
 

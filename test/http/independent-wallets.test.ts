@@ -148,9 +148,7 @@ describe('Independent wallets and verifiers', () => {
     if (wallets === undefined) return this.skip();
     await post('/verifier/config', {
       id: 'first',
-      dcql_query: {
-        credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] } }],
-      },
+      dcql_query: { credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] } }] },
       trustAnchors: [{ keyChainId: 'gb' }],
     });
     await post('/issuer/credentials', {
@@ -182,9 +180,7 @@ describe('Independent wallets and verifiers', () => {
     after(() => backend.close());
 
     const waiting = async (session: string) => {
-      const answer = await service.call('GET', `/issuer/deferred?session=${session}`, {
-        token: tenant.token,
-      });
+      const answer = await service.call('GET', `/issuer/deferred?session=${session}`, { token: tenant.token });
       return answer.body as { transactionId: string; status: string }[];
     };
     const complete = async (transactionId: string) => {
@@ -260,10 +256,7 @@ describe('Independent wallets and verifiers', () => {
       ],
     };
     const SHOWN = [
-      {
-        id: 'person',
-        values: { family_name: 'Lovelace', address: { locality: 'London' }, age_equal_or_over: { 18: true } },
-      },
+      { id: 'person', values: { family_name: 'Lovelace', address: { locality: 'London' }, age_equal_or_over: { 18: true } } },
       { id: 'licence', values: { [NAMESPACE]: { family_name: 'Lovelace', age_over_18: true } } },
     ];
     const PAYMENT = { type: 'urn:example:payment', credential_ids: ['person'], amount: '12.50 EUR' };
@@ -272,12 +265,7 @@ describe('Independent wallets and verifiers', () => {
     before(async () => {
       const chain = await service.call('GET', '/key-chain/access', { token: tenant.token });
       verifier = String(chain.body.rootCertificate).replaceAll(/-----[^-]+-----|\s/g, '');
-      const shared = {
-        dcql_query: QUERY,
-        trustAnchors: [{ keyChainId: 'gb' }],
-        expectedOrigins: [ORIGIN],
-        values: 'requested',
-      };
+      const shared = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'gb' }], expectedOrigins: [ORIGIN], values: 'requested' };
       await post('/verifier/config', { id: 'sealed', ...shared });
       await post('/verifier/config', { id: 'plain', responseMode: 'direct_post', ...shared });
       await post('/verifier/config', { id: 'unsigned', dcApiRequest: 'unsigned', ...shared });

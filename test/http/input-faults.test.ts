@@ -79,9 +79,7 @@ describe('The error message of invalid input', () => {
     });
 
     it('names values of numbers and enumerations', async () => {
-      expect(faultsOf(await call('PUT', '/status-list-config', { bits: 3 }))).to.deep.equal({
-        bits: '1, 2, 4 or 8',
-      });
+      expect(faultsOf(await call('PUT', '/status-list-config', { bits: 3 }))).to.deep.equal({ bits: '1, 2, 4 or 8' });
       const query = { credentials: [{ ...QUERY.credentials[0], claims: [{ path: [{}] }] }] };
       expect(faultsOf(await ask({ dcql_query: query }))).to.deep.equal({
         'dcql_query.credentials.0.claims.0.path.0': 'expected string, null or number',
@@ -160,23 +158,14 @@ describe('The error message of invalid input', () => {
       [
         'of a claim',
         '/verifier/config',
-        {
-          id: 'ask',
-          dcql_query: { credentials: [{ ...QUERY.credentials[0], claims: [{ pth: ['name'] }] }] },
-        },
-        {
-          'dcql_query.credentials.0.claims.0.path': '',
-          'dcql_query.credentials.0.claims.0.pth': meant('path'),
-        },
+        { id: 'ask', dcql_query: { credentials: [{ ...QUERY.credentials[0], claims: [{ pth: ['name'] }] }] } },
+        { 'dcql_query.credentials.0.claims.0.path': '', 'dcql_query.credentials.0.claims.0.pth': meant('path') },
       ],
       [
         'of an alternative',
         '/trust-list',
         { entities: [{ type: 'internal', issuerKeyChain: 'a', info: { name: 'A' } }] },
-        {
-          'entities.0.issuerKeyChainId': '',
-          'entities.0.issuerKeyChain': meant('issuerKeyChainId'),
-        },
+        { 'entities.0.issuerKeyChainId': '', 'entities.0.issuerKeyChain': meant('issuerKeyChainId') },
       ],
     ];
     for (const [name, path, body, expected] of needed) {
@@ -189,10 +178,7 @@ describe('The error message of invalid input', () => {
   });
 
   it('for a missing value and for a value that is not a number', async () => {
-    expect(faultsOf(await call('POST', '/client', {}))).to.deep.equal({
-      clientId: 'is missing',
-      roles: 'is missing',
-    });
+    expect(faultsOf(await call('POST', '/client', {}))).to.deep.equal({ clientId: 'is missing', roles: 'is missing' });
     const query = await service.call('GET', '/session?limit=many', { token: tenant.token });
     expect(query.body.errors).to.deep.equal([{ path: 'query.limit', message: 'is no number' }]);
   });
@@ -266,10 +252,7 @@ for (const kind of servedDatabases()) {
       return [status, body.code ?? body.error];
     };
     const json = (body: string) => ({ headers: { 'content-type': 'application/json' }, body });
-    const form = (body: string) => ({
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-      body,
-    });
+    const form = (body: string) => ({ headers: { 'content-type': 'application/x-www-form-urlencoded' }, body });
 
     it('is in no id', async () => {
       for (const path of ['/client/%00', '/session/a%00', '/key-chain/%00', '/certs/%00', '/issuer/credentials/%00']) {
@@ -330,10 +313,7 @@ for (const kind of servedDatabases()) {
       const grant = form('grant_type=client_credentials');
       for (const pair of ['\0:x', 'x:\0', '%00:x']) {
         const authorization = `Basic ${encode(pair, 'base64')}`;
-        const refused = await answer('POST', '/oauth2/token', {
-          ...grant,
-          headers: { ...grant.headers, authorization },
-        });
+        const refused = await answer('POST', '/oauth2/token', { ...grant, headers: { ...grant.headers, authorization } });
         expect(refused, pair).to.deep.equal([401, 'invalid_client']);
       }
     });

@@ -304,9 +304,7 @@ describe('The session of an interactive authorization', () => {
     expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error]);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
   };
-  const vp = (wallet: InteractiveWallet, asked: Required) => ({
-    vp_token: { card: [wallet.bind(asked, held)] },
-  });
+  const vp = (wallet: InteractiveWallet, asked: Required) => ({ vp_token: { card: [wallet.bind(asked, held)] } });
 
   // issuance N137
   describe('is rejected with the session', () => {
@@ -399,14 +397,7 @@ describe('The session of an interactive authorization', () => {
       client_assertion: makeJwt(
         key,
         { alg: 'ES256' },
-        {
-          iss: REGISTERED,
-          sub: REGISTERED,
-          aud: wallet.issuer,
-          jti: randomUUID(),
-          iat: now(),
-          exp: now() + 60,
-        },
+        { iss: REGISTERED, sub: REGISTERED, aud: wallet.issuer, jti: randomUUID(), iat: now(), exp: now() + 60 },
       ),
     });
 
@@ -417,11 +408,7 @@ describe('The session of an interactive authorization', () => {
       const answer = vp(wallet, asked);
       expectError(await wallet.respond(asked, answer), 'invalid_session');
       expectError(await wallet.respond(asked, answer, await attested(wallet)), 'invalid_session');
-      const bare = wallet.post({
-        auth_session: asked.authSession,
-        client_id: CLIENT_ID,
-        openid4vp_response: '{}',
-      });
+      const bare = wallet.post({ auth_session: asked.authSession, client_id: CLIENT_ID, openid4vp_response: '{}' });
       expectError(await bare, 'invalid_session');
       wallet.issuedCode(await wallet.respond(asked, answer, await attested(wallet, instance)));
     });

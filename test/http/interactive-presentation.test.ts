@@ -32,9 +32,7 @@ describe('A presentation before an issuance', () => {
 
   describe('leaves the authorization unchanged', () => {
     type Case = [string, string, (wallet: InteractiveWallet, asked: Required) => Promise<Answer>];
-    const vp = (wallet: InteractiveWallet, asked: Required) => ({
-      vp_token: { card: [wallet.bind(asked, held)] },
-    });
+    const vp = (wallet: InteractiveWallet, asked: Required) => ({ vp_token: { card: [wallet.bind(asked, held)] } });
     const cases: Case[] = [
       ['when nothing is presented', 'badge', (wallet, { authSession }) => wallet.post({ auth_session: authSession })],
       [
@@ -53,11 +51,7 @@ describe('A presentation before an issuance', () => {
       [
         'when it is encrypted and plain',
         'sealed',
-        async (wallet, asked) =>
-          wallet.respond(asked, {
-            ...vp(wallet, asked),
-            response: await encryptFor(asked, vp(wallet, asked)),
-          }),
+        async (wallet, asked) => wallet.respond(asked, { ...vp(wallet, asked), response: await encryptFor(asked, vp(wallet, asked)) }),
       ],
       [
         'when nothing is in the ciphertext',
@@ -228,14 +222,7 @@ const NAMESPACE = 'org.iso.18013.5.1';
 
 describe('An mdoc that is presented before an issuance', () => {
   const QUERY = {
-    credentials: [
-      {
-        id: 'card',
-        format: 'mso_mdoc',
-        meta: { doctype_value: DOC_TYPE },
-        claims: [{ path: [NAMESPACE, 'family_name'] }],
-      },
-    ],
+    credentials: [{ id: 'card', format: 'mso_mdoc', meta: { doctype_value: DOC_TYPE }, claims: [{ path: [NAMESPACE, 'family_name'] }] }],
   };
 
   let issuer: Issuer;

@@ -145,12 +145,7 @@ describe('A page before an issuance', () => {
     const returned = await goBack(wallet.browser, page, '&error=cancelled');
     expect(returned.status).to.equal(302);
     const { error_description: _, ...sent } = Object.fromEntries(new URL(returned.headers.get('location') ?? '').searchParams);
-    expect(sent).to.deep.equal({
-      keep: 'this',
-      error: 'access_denied',
-      state: 'state of the wallet',
-      iss: wallet.issuer,
-    });
+    expect(sent).to.deep.equal({ keep: 'this', error: 'access_denied', state: 'state of the wallet', iss: wallet.issuer });
     expectErrorPage(await goBack(wallet.browser, page));
     expectError(await wallet.resume(new URL(`https://x.example/?auth_session=${asked.authSession}`)), 'invalid_session');
   });

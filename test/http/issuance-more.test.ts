@@ -65,11 +65,7 @@ describe('Mistakes of wallets at the issuer', () => {
     const answer = await send(service.address, {
       method: 'POST',
       path: '/acme/credential',
-      headers: {
-        'Content-Type': 'application/json',
-        Authorization: `DPoP ${accessToken}`,
-        DPoP: [proof(), proof()],
-      },
+      headers: { 'Content-Type': 'application/json', Authorization: `DPoP ${accessToken}`, DPoP: [proof(), proof()] },
       body: JSON.stringify({ credential_configuration_id: 'card', proofs }),
     });
     expect(answer.status, answer.text).to.equal(401);

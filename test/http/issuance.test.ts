@@ -34,12 +34,7 @@ describe('issuing through HTTP', () => {
   after(() => service.close());
 
   const offer = async (more: object = {}): Promise<{ uri: string; session: string }> => {
-    const json = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['pid'],
-      ...more,
-    };
+    const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'], ...more };
     const answer = await service.call('POST', '/issuer/offer', { token, json });
     expect(answer.status, answer.text).to.equal(201);
     return answer.body;
@@ -76,9 +71,7 @@ describe('issuing through HTTP', () => {
     const nonce = await wallet.nonce();
     const keys = [newKey(), newKey(), newKey()];
     const proofs = { jwt: keys.map((key) => keyProof(key, wallet.issuer, nonce)) };
-    const answer = await wallet.request(accessToken, 'pid', {
-      body: { credential_configuration_id: 'pid', proofs },
-    });
+    const answer = await wallet.request(accessToken, 'pid', { body: { credential_configuration_id: 'pid', proofs } });
     expect(answer.status, answer.text).to.equal(200);
     const credentials = answer.body.credentials.map((entry: { credential: string }) => entry.credential) as string[];
     expect(credentials).to.have.length(3);
@@ -125,12 +118,7 @@ describe('issuing through HTTP', () => {
     ];
     for (const [what, change, path] of refused) {
       it(`with ${what} is rejected with its path`, async () => {
-        const json = {
-          response_type: 'uri',
-          flow: 'pre_authorized_code',
-          credentialConfigurationIds: ['pid'],
-          ...change,
-        };
+        const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'], ...change };
         const answer = await service.call('POST', '/issuer/offer', { token, json });
         expect(answer.status, answer.text).to.equal(400);
         expect(answer.headers.get('content-type')).to.equal('application/problem+json');
@@ -192,11 +180,7 @@ describe('issuing through HTTP', () => {
     it('requires the agreed transaction code and invalidates the offer at the fifth wrong one', async () => {
       const { uri } = await offer({ tx_code: '493536', tx_code_description: 'Six digits' });
       const described = (await wallet.offer(uri))['grants'] as Record<string, Record<string, unknown>>;
-      expect(described[PRE_AUTHORIZED]?.['tx_code']).to.deep.equal({
-        input_mode: 'numeric',
-        length: 6,
-        description: 'Six digits',
-      });
+      expect(described[PRE_AUTHORIZED]?.['tx_code']).to.deep.equal({ input_mode: 'numeric', length: 6, description: 'Six digits' });
       const code = await wallet.code(uri);
       expectError(await wallet.redeem(code), 400, 'invalid_request');
       expectError(await wallet.redeem(code, { tx_code: '000000' }), 400, 'invalid_grant');
@@ -230,9 +214,7 @@ describe('issuing through HTTP', () => {
         'unknown_credential_identifier',
       );
       const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
-      const issued = await wallet.request(accessToken, 'pid', {
-        body: { credential_identifier: identifiers[0], proofs },
-      });
+      const issued = await wallet.request(accessToken, 'pid', { body: { credential_identifier: identifiers[0], proofs } });
       expect(issued.status, issued.text).to.equal(200);
     });
 
@@ -248,11 +230,7 @@ describe('issuing through HTTP', () => {
       ['tx_code with another grant', () => post({ form: { grant_type: 'authorization_code', tx_code: '1' } }), 400, 'invalid_request'],
       [
         'a repeated parameter',
-        () =>
-          post({
-            text: `grant_type=${PRE_AUTHORIZED}&grant_type=x`,
-            headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-          }),
+        () => post({ text: `grant_type=${PRE_AUTHORIZED}&grant_type=x`, headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }),
         400,
         'invalid_request',
       ],
@@ -328,10 +306,7 @@ describe('issuing through HTTP', () => {
       ['a proof from the future', () => wallet.authorization(accessToken, { payload: { iat: now() + 65 } }), 401, 'invalid_dpop_proof'],
       [
         'the hash of another token',
-        () =>
-          wallet.authorization(accessToken, {
-            payload: { ath: createHash('sha256').update('x').digest('base64url') },
-          }),
+        () => wallet.authorization(accessToken, { payload: { ath: createHash('sha256').update('x').digest('base64url') } }),
         401,
         'invalid_dpop_proof',
       ],
@@ -354,9 +329,7 @@ describe('issuing through HTTP', () => {
         { iat: now() + 8 },
         { more: 'members' },
       ]) {
-        const answer = await wallet.request(accessToken, 'pid', {
-          headers: wallet.authorization(accessToken, { payload }),
-        });
+        const answer = await wallet.request(accessToken, 'pid', { headers: wallet.authorization(accessToken, { payload }) });
         expect(answer.status, answer.text).to.equal(200);
       }
     });
@@ -381,13 +354,8 @@ describe('issuing through HTTP', () => {
 
     const proofOf =
       (bend: object, key = newKey()) =>
-      async () => ({
-        jwt: [keyProof(key, wallet.issuer, await wallet.nonce(), bend)],
-      });
-    const withProofs = (proofs: () => unknown) => async () => ({
-      credential_configuration_id: 'pid',
-      proofs: await proofs(),
-    });
+      async () => ({ jwt: [keyProof(key, wallet.issuer, await wallet.nonce(), bend)] });
+    const withProofs = (proofs: () => unknown) => async () => ({ credential_configuration_id: 'pid', proofs: await proofs() });
     const same = newKey();
     const refusedBodies: [string, () => unknown, number, string][] = [
       ['both names', () => ({ credential_configuration_id: 'pid', credential_identifier: 'pid' }), 400, 'invalid_credential_request'],
@@ -421,9 +389,7 @@ describe('issuing through HTTP', () => {
       ['an invented nonce', withProofs(() => ({ jwt: [keyProof(newKey(), wallet.issuer, 'invented')] })), 400, 'invalid_nonce'],
       [
         'a broken signature and a bad nonce',
-        withProofs(() => ({
-          jwt: [keyProof(newKey(), wallet.issuer, 'invented', { header: { jwk: newKey().jwk } })],
-        })),
+        withProofs(() => ({ jwt: [keyProof(newKey(), wallet.issuer, 'invented', { header: { jwk: newKey().jwk } })] })),
         400,
         'invalid_proof',
       ],
@@ -431,20 +397,14 @@ describe('issuing through HTTP', () => {
         'one key in two proofs',
         withProofs(async () => {
           const nonce = await wallet.nonce();
-          return {
-            jwt: [keyProof(same, wallet.issuer, nonce), keyProof(same, wallet.issuer, nonce, { payload: { iat: now() - 1 } })],
-          };
+          return { jwt: [keyProof(same, wallet.issuer, nonce), keyProof(same, wallet.issuer, nonce, { payload: { iat: now() - 1 } })] };
         }),
         400,
         'invalid_proof',
       ],
       [
         'response encryption in the clear',
-        async () => ({
-          credential_configuration_id: 'pid',
-          proofs: await proofOf({})(),
-          credential_response_encryption: {},
-        }),
+        async () => ({ credential_configuration_id: 'pid', proofs: await proofOf({})(), credential_response_encryption: {} }),
         400,
         'invalid_encryption_parameters',
       ],
@@ -526,10 +486,7 @@ describe('issuing through HTTP', () => {
       ]);
       const server = await service.call('GET', '/.well-known/oauth-authorization-server/acme');
       expect(server.text).to.equal((await service.call('GET', '/acme/.well-known/oauth-authorization-server')).text);
-      expect(server.body).to.include({
-        issuer: `${service.address}/acme`,
-        token_endpoint: `${service.address}/acme/token`,
-      });
+      expect(server.body).to.include({ issuer: `${service.address}/acme`, token_endpoint: `${service.address}/acme/token` });
       expect(inserted.text + server.text).not.to.match(/null|\[\]/);
     });
 
@@ -564,19 +521,14 @@ describe('issuing through HTTP', () => {
 
   it('accept bearer tokens for five minutes when the tenant does not want DPoP', async () => {
     const { token: admin } = await createTenant(service, 'bearer');
-    await service.call('POST', '/issuer/config', {
-      token: admin,
-      json: { display: [{ name: 'B' }], dPopRequired: false },
-    });
+    await service.call('POST', '/issuer/config', { token: admin, json: { display: [{ name: 'B' }], dPopRequired: false } });
     await service.call('POST', '/issuer/credentials', { token: admin, json: CREDENTIAL });
     const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'] };
     const { uri } = (await service.call('POST', '/issuer/offer', { token: admin, json })).body;
     const bearer = new RawWallet(service, 'bearer');
     const answer = await bearer.redeem(await bearer.code(uri), {}, {});
     expect(answer.body).to.include({ token_type: 'Bearer', expires_in: 300 });
-    const issued = await bearer.request('', 'pid', {
-      headers: { Authorization: `Bearer ${answer.body.access_token}` },
-    });
+    const issued = await bearer.request('', 'pid', { headers: { Authorization: `Bearer ${answer.body.access_token}` } });
     expect(issued.status, issued.text).to.equal(200);
   });
 });

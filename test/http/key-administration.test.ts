@@ -14,12 +14,7 @@ import { type Answer, createTenant, startTestService, type TestService } from '.
 
 const ISSUER = 'issuance:manage';
 const VERIFIER = 'presentation:manage';
-const NEEDED: Readonly<Record<KeyUsage, Role>> = {
-  access: VERIFIER,
-  signing: ISSUER,
-  statusList: ISSUER,
-  trustList: ISSUER,
-};
+const NEEDED: Readonly<Record<KeyUsage, Role>> = { access: VERIFIER, signing: ISSUER, statusList: ISSUER, trustList: ISSUER };
 const privateKey = () => newKey().privateKey.export({ format: 'jwk' });
 
 describe('The roles for each key', () => {
@@ -171,13 +166,7 @@ describe('The roles for each key', () => {
 
   it('lists of issuers and of statuses are written only by issuers and read by both', async () => {
     const { trustList } = world.ids;
-    const entities = [
-      {
-        type: 'internal',
-        issuerKeyChainId: 'signing',
-        info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
-      },
-    ];
+    const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } }];
     for (const [method, path, json] of [
       ['POST', '/trust-list', { id: fresh(), entities }],
       ['PUT', `/trust-list/${trustList}`, { entities }],
@@ -198,11 +187,7 @@ describe('The roles for each key', () => {
 /** Three places for keys; the database holds them all, which no caller can tell. */
 const KMS_CONFIG = JSON.stringify({
   default: 'local',
-  providers: {
-    local: { type: 'local' },
-    house: { type: 'local' },
-    bank: { type: 'local', onlyFor: ['bank'] },
-  },
+  providers: { local: { type: 'local' }, house: { type: 'local' }, bank: { type: 'local', onlyFor: ['bank'] } },
   tenants: { configured: 'house' },
 });
 
@@ -253,11 +238,7 @@ describe('Key providers through HTTP', () => {
     expect(next.body.kmsProvider, next.text).to.equal('house');
     const key = await call('POST', '/key', token, { id: 'a-key' });
     expect(key.body.kmsProvider, key.text).to.equal('house');
-    const elsewhere = await call('POST', '/key-chain', token, {
-      id: 'elsewhere',
-      usageType: 'access',
-      kmsProvider: 'local',
-    });
+    const elsewhere = await call('POST', '/key-chain', token, { id: 'elsewhere', usageType: 'access', kmsProvider: 'local' });
     expect(elsewhere.body.kmsProvider, elsewhere.text).to.equal('local');
     const back = await call('PATCH', '/tenant/moving', root, { kms: null });
     expect(back.body.kms).to.equal(null);

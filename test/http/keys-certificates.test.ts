@@ -13,12 +13,7 @@ const VARIANTS = [
   { name: 'key chains', path: '/key-chain', member: 'certificates' },
 ] as const;
 
-const HASHES: Readonly<Record<string, string | null>> = {
-  ES256: 'sha256',
-  ES384: 'sha384',
-  ES512: 'sha512',
-  EdDSA: null,
-};
+const HASHES: Readonly<Record<string, string | null>> = { ES256: 'sha256', ES384: 'sha384', ES512: 'sha512', EdDSA: null };
 
 /** What a PKCS#10 request says, whose signature by the key in it is checked by other means than the product's. */
 function readRequest(csr: string, key: JsonWebKey & { alg: string }) {
@@ -66,12 +61,7 @@ describe('The certificates of a key', () => {
     describe(`in the vocabulary of ${name}`, () => {
       it('are requested from another CA with a CSR that the key signed', async () => {
         await created('/key-chain', { id: `asks-${member}`, usageType: 'access', subjectName: 'Acme' });
-        const wish = {
-          subjectName: 'Acme, Inc.',
-          organization: 'Acme',
-          country: 'DE',
-          dnsNames: ['a.example', 'b.example'],
-        };
+        const wish = { subjectName: 'Acme, Inc.', organization: 'Acme', country: 'DE', dnsNames: ['a.example', 'b.example'] };
         const answer = await call('POST', `${path}/asks-${member}/csr`, wish);
         expect(answer.status, answer.text).to.equal(200);
         const { csr } = answer.body;
@@ -81,10 +71,7 @@ describe('The certificates of a key', () => {
         expect(asked.subject).to.equal('C=DE, O=Acme, CN=Acme\\, Inc.');
         expect(asked.hosts).to.deep.equal(wish.dnsNames);
         const plain = (await call('POST', `${path}/asks-${member}/csr`, {})).body.csr;
-        expect(readRequest(plain, activeKey)).to.deep.equal({
-          subject: 'O=Tenant acme, CN=Acme',
-          hosts: ['localhost'],
-        });
+        expect(readRequest(plain, activeKey)).to.deep.equal({ subject: 'O=Tenant acme, CN=Acme', hosts: ['localhost'] });
         expect((await call('POST', `${path}/nothing/csr`, {})).status).to.equal(404);
         const bad = { dnsNames: ['a_b'] };
         expectInvalid(await call('POST', `${path}/asks-${member}/csr`, bad), 'dnsNames.0', /host name/);
@@ -172,13 +159,7 @@ describe('The certificates of a key', () => {
   it('stay in a trust list when others replace them', async () => {
     await created('/key-chain', { id: 'listed', usageType: 'signing' });
     const { rootCertificate } = await chainOf('listed');
-    const entities = [
-      {
-        type: 'internal',
-        issuerKeyChainId: 'listed',
-        info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
-      },
-    ];
+    const entities = [{ type: 'internal', issuerKeyChainId: 'listed', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } }];
     await created('/trust-list', { id: 'list', entities });
     await call('PATCH', '/key-chain/listed', { certificates: await certificateFor('listed') });
     await call('PATCH', '/trust-list/list', { description: 'Again' });

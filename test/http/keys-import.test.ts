@@ -92,11 +92,7 @@ describe('A key that was generated elsewhere', () => {
       certificates: [pem(leaf), pem(middle), pem(root)],
     });
     expect(answer.status, answer.text).to.equal(201);
-    expect(answer.body).to.deep.include({
-      rootKey: null,
-      rootCertificate: null,
-      description: 'From elsewhere',
-    });
+    expect(answer.body).to.deep.include({ rootKey: null, rootCertificate: null, description: 'From elsewhere' });
     expect(answer.body.activeCertificate).to.equal(pem(leaf) + pem(middle));
     expect((await call('POST', '/issuer/credentials', CARD)).status).to.equal(201);
     const { text } = await issue(service, { id: 'acme', token }, 'card');

@@ -206,13 +206,7 @@ describe('The rotation of keys', () => {
   });
 
   it('keeps trust lists valid, and the new key signs their next release', async () => {
-    const entities = [
-      {
-        type: 'internal',
-        issuerKeyChainId: 'signing',
-        info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
-      },
-    ];
+    const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } }];
     const { jwt: old } = await created('/trust-list', { id: 'issuers', entities });
     const list = `${shop.service.address}/acme/trust-list/issuers`;
     await shop.configure({ id: 'listed', trustAnchors: [{ trustList: list }] });
@@ -228,12 +222,7 @@ describe('The rotation of keys', () => {
   });
 
   it('happens by interval, once for all instances', async () => {
-    const body = {
-      usageType: 'signing',
-      rotationEnabled: true,
-      rotationIntervalDays: 10,
-      certValidityDays: 60,
-    };
+    const body = { usageType: 'signing', rotationEnabled: true, rotationIntervalDays: 10, certValidityDays: 60 };
     const made = await created('/key-chain', { id: 'often', ...body });
     expect(made).to.deep.include({ ...body, lastRotatedAt: null });
     const nine = later(9.9);
@@ -313,10 +302,7 @@ describe('The rotation of keys', () => {
     expect(answer.status, 'revoked').to.equal(400);
     const young = await shop.issue('card-status');
     expect((await shop.present(await shop.ask(), young)).status, 'of another authority').to.equal(400);
-    await shop.configure({
-      id: 'both',
-      trustAnchors: [{ certificate: shop.anchor }, { certificate: pem(root) }],
-    });
+    await shop.configure({ id: 'both', trustAnchors: [{ certificate: shop.anchor }, { certificate: pem(root) }] });
     await accepted(young, 'both');
     await accepted(kept, 'both');
   });

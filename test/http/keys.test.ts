@@ -73,11 +73,7 @@ describe('Keys and certificates through HTTP', () => {
     expect(usages).to.deep.equal([{ tenantId: 'acme', certId: 'signing', usage: 'signing', cert }]);
     expect(certificate.key.key).to.deep.equal(chain.activeKey);
 
-    const second = await created('/certs', {
-      id: 'signing-2',
-      keyId: 'signing',
-      certUsageTypes: ['signing'],
-    });
+    const second = await created('/certs', { id: 'signing-2', keyId: 'signing', certUsageTypes: ['signing'] });
     expect(second).to.include({ id: 'signing-2', keyId: 'signing' });
     const leaf = new X509Certificate(second.crt[0]);
     expect(leaf.verify(new X509Certificate(second.crt[1]).publicKey), 'never self-signed').to.equal(true);

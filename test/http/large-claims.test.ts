@@ -30,11 +30,7 @@ describe('a credential with a large image', () => {
       visible: {},
     };
     for (const [id, more] of Object.entries(sdJwts)) await write({ id, ...photo, ...more });
-    await write({
-      id: 'mdl',
-      config: { format: 'mso_mdoc', docType: DOC_TYPE, display },
-      claimsWebhook: { url: `${backend.url}/claims` },
-    });
+    await write({ id: 'mdl', config: { format: 'mso_mdoc', docType: DOC_TYPE, display }, claimsWebhook: { url: `${backend.url}/claims` } });
     const paths = { hidden: ['portrait'], nested: ['person', 'portrait'], visible: ['portrait'] };
     for (const [id, path] of Object.entries(paths)) {
       for (const responseMode of ['direct_post', 'direct_post.jwt']) {
@@ -63,10 +59,7 @@ describe('a credential with a large image', () => {
     const wallet = new RawWallet(shop.service, 'acme');
     const holder = newKey();
     const token = await wallet.accessToken(body.uri);
-    const request = {
-      credential_configuration_id: id,
-      proofs: { jwt: [keyProof(holder, wallet.issuer, await wallet.nonce())] },
-    };
+    const request = { credential_configuration_id: id, proofs: { jwt: [keyProof(holder, wallet.issuer, await wallet.nonce())] } };
     const deferred = await wallet.request(token, id, { body: request });
     expect(deferred.status, deferred.text).to.equal(202);
     const { transaction_id } = deferred.body;
@@ -101,9 +94,7 @@ describe('a credential with a large image', () => {
   }
 
   it('is issued and verified with 780,000 bytes as an mdoc', async () => {
-    const held = await issue('mdl', {
-      [NAMESPACE]: { portrait: image(780_000), issuing_country: 'DE' },
-    });
+    const held = await issue('mdl', { [NAMESPACE]: { portrait: image(780_000), issuing_country: 'DE' } });
     if (!('holder' in held)) throw new Error(held.text);
     const asked = await shop.ask('mdl');
     const { client_id: clientId, nonce, response_uri: responseUri, client_metadata } = asked.payload;
@@ -127,11 +118,7 @@ describe('a credential with a large image', () => {
   it('is rejected when a claims webhook delivers more disclosures than a verifier accepts', async () => {
     const names = Array.from({ length: 1_001 }, (_, index) => `c${index}`);
     const claims = Object.fromEntries(names.map((name) => [name, 1]));
-    const configuration = {
-      config: { format: 'dc+sd-jwt', display },
-      vct: 'urn:photo',
-      disclosureFrame: { _sd: names },
-    };
+    const configuration = { config: { format: 'dc+sd-jwt', display }, vct: 'urn:photo', disclosureFrame: { _sd: names } };
     const answer = await shop.call('POST', '/issuer/credentials', { id: 'many', ...configuration, claims }, shop.acme.token);
     expect(answer.status).to.equal(400);
     expect(answer.body.errors[0]).to.deep.equal({
@@ -163,11 +150,7 @@ describe('a credential with a large image', () => {
     const jwt = Array.from({ length: copies }, () => keyProof(newKey(), wallet.issuer, nonce));
     return wallet.request(token, id, { body: { credential_configuration_id: id, proofs: { jwt } } });
   }
-  const preAuthorized = (id: string) => ({
-    response_type: 'uri',
-    flow: 'pre_authorized_code',
-    credentialConfigurationIds: [id],
-  });
+  const preAuthorized = (id: string) => ({ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [id] });
 
   for (const bytes of [300_000, 780_000]) {
     it(`is issued with ${bytes} bytes from an offer and from a claims webhook`, async () => {

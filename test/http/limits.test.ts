@@ -7,11 +7,7 @@ import { type Answer, createTenant, ROOT, startTestService, type TestService } f
 
 const PUBLIC = '9.9.9.7';
 const NEIGHBOUR = '9.9.9.8';
-const CREDENTIALS = {
-  grant_type: 'client_credentials',
-  client_id: ROOT.clientId,
-  client_secret: ROOT.secret,
-};
+const CREDENTIALS = { grant_type: 'client_credentials', client_id: ROOT.clientId, client_secret: ROOT.secret };
 
 describe('Callers with too many requests', () => {
   let service: TestService;
@@ -26,10 +22,7 @@ describe('Callers with too many requests', () => {
       RATE_LIMIT_OFFER: '8',
     });
     ({ token } = await createTenant(service, 'acme'));
-    const configured = await service.call('POST', '/verifier/config', {
-      token,
-      json: { id: 'check', dcql_query: QUERY },
-    });
+    const configured = await service.call('POST', '/verifier/config', { token, json: { id: 'check', dcql_query: QUERY } });
     expect(configured.status, configured.text).to.equal(201);
   });
   after(() => service.close());
@@ -51,11 +44,7 @@ describe('Callers with too many requests', () => {
   });
 
   it('are counted where authorizations begin, too', async () => {
-    const begin = () =>
-      service.call('POST', '/acme/interactive-authorization', {
-        headers: from('9.9.9.30'),
-        form: { client_id: 'x' },
-      });
+    const begin = () => service.call('POST', '/acme/interactive-authorization', { headers: from('9.9.9.30'), form: { client_id: 'x' } });
     expect(await statusesOf(6, begin)).to.deep.equal([400, 400, 400, 400, 400, 429]);
   });
 
@@ -110,10 +99,7 @@ describe('Callers with too many requests', () => {
 
   it('cannot lock out a client that has logged in from its address', async () => {
     const login = (address: string, client_secret = ROOT.secret) =>
-      service.call('POST', '/oauth2/token', {
-        json: { ...CREDENTIALS, client_secret },
-        headers: from(address),
-      });
+      service.call('POST', '/oauth2/token', { json: { ...CREDENTIALS, client_secret }, headers: from(address) });
     expect((await login('9.7.0.1')).status).to.equal(200);
     let next = 0;
     const guessed = await statusesOf(8, () => login(`9.7.1.${++next}`, 'guessed-guessed-guessed'));
@@ -122,10 +108,7 @@ describe('Callers with too many requests', () => {
     // Nor by the name of another count.
     for (const client_id of [`${ROOT.clientId} at 9.7.0.1`, `9.7.0.1 ${ROOT.clientId}`]) {
       await statusesOf(8, () =>
-        service.call('POST', '/oauth2/token', {
-          json: { ...CREDENTIALS, client_id },
-          headers: from(`9.7.3.${++next}`),
-        }),
+        service.call('POST', '/oauth2/token', { json: { ...CREDENTIALS, client_id }, headers: from(`9.7.3.${++next}`) }),
       );
     }
     expect((await login('9.7.0.1')).status).to.equal(200);
@@ -155,11 +138,7 @@ describe('Callers with too many requests', () => {
   });
 
   it('are limited by their client where they create offers and requests', async () => {
-    const offer = () =>
-      service.call('POST', '/verifier/offer', {
-        token,
-        json: { response_type: 'uri', requestId: 'check' },
-      });
+    const offer = () => service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'check' } });
     const statuses = await statusesOf(9, offer);
     expect(statuses).to.deep.equal([...Array(8).fill(201), 429]);
     const refused = await offer();
@@ -172,10 +151,7 @@ describe('Callers with too many requests', () => {
     });
     expect(issuing.status, 'both count together').to.equal(429);
     const other = await createTenant(service, 'other');
-    await service.call('POST', '/verifier/config', {
-      token: other.token,
-      json: { id: 'check', dcql_query: QUERY },
-    });
+    await service.call('POST', '/verifier/config', { token: other.token, json: { id: 'check', dcql_query: QUERY } });
     await ask(service, other.token, 'check');
   });
 });
@@ -247,21 +223,14 @@ for (const kind of servedDatabases()) {
       expect(refusals(chains, 'QUOTA_KEY_CHAINS')).to.equal(12 - (8 - before));
 
       const clients = await many((index) =>
-        call('POST', '/client', {
-          clientId: `${token.slice(-8).replaceAll(/[^a-zA-Z0-9]/g, 'x')}-${index}`,
-          roles: ['issuance:offer'],
-        }),
+        call('POST', '/client', { clientId: `${token.slice(-8).replaceAll(/[^a-zA-Z0-9]/g, 'x')}-${index}`, roles: ['issuance:offer'] }),
       );
       expect(refusals(clients, 'QUOTA_CLIENTS')).to.equal(12 - 5);
     });
 
     it('apply to bytes and allow a too large object to become smaller', async () => {
       const key = await signer();
-      const large = (id: string, length: number) => ({
-        ...credentialBody(id, key),
-        description: 'x',
-        claims: named(length),
-      });
+      const large = (id: string, length: number) => ({ ...credentialBody(id, key), description: 'x', claims: named(length) });
       const first = await call('POST', '/issuer/credentials', large('one', 30_000));
       expect(first.status, first.text).to.equal(201);
       const refused = await call('POST', '/issuer/credentials', large('two', 30_000));
@@ -288,10 +257,7 @@ for (const kind of servedDatabases()) {
       const properties = Object.fromEntries(Array.from({ length: 1_500 }, (_, index) => [`p${index}`, { pattern: 'a' }]));
       let answer: Answer | undefined;
       const spent = await processorTimeUntil(async () => {
-        answer = await call('POST', '/issuer/credentials', {
-          ...credentialBody('slow', key),
-          schema: { properties },
-        });
+        answer = await call('POST', '/issuer/credentials', { ...credentialBody('slow', key), schema: { properties } });
       });
       expect(answer?.status, answer?.text).to.equal(400);
       expect(answer?.text).to.include('the schema has more than 500 subschemas');

@@ -74,10 +74,7 @@ describe('Issuing mdocs through HTTP', () => {
 
     const { protectedBytes, payload = Buffer.alloc(0), signature } = opened.issuerAuth;
     const anchors = await rootsOf('signing');
-    const verdict = new NodeCertificates().verifyChain(chain, anchors, new Date(), {
-      purpose: 'mdoc',
-      haip: true,
-    });
+    const verdict = new NodeCertificates().verifyChain(chain, anchors, new Date(), { purpose: 'mdoc', haip: true });
     if (!verdict.trusted) throw new Error(verdict.detail);
     const verified = new NodeSignatures().verify(verdict.key, sigStructure(protectedBytes, payload), signature);
     expect(verified, 'the signature').to.equal(true);
@@ -105,9 +102,7 @@ describe('Issuing mdocs through HTTP', () => {
     const token = await wallet.accessToken(offer.body.uri);
     const nonce = await wallet.nonce();
     const proofs = { jwt: [1, 2, 3].map(() => keyProof(newKey(), wallet.issuer, nonce)) };
-    const answer = await wallet.request(token, 'mdl', {
-      body: { credential_configuration_id: 'mdl', proofs },
-    });
+    const answer = await wallet.request(token, 'mdl', { body: { credential_configuration_id: 'mdl', proofs } });
     expect(answer.status, answer.text).to.equal(200);
     const credentials = answer.body.credentials as { credential: string }[];
     const read = credentials.map(({ credential }) => readIssuerSigned(credential, DOC_TYPE));
@@ -177,19 +172,11 @@ describe('Issuing mdocs through HTTP', () => {
     const made = await call('POST', '/key-chain', chain);
     expect(made.status, made.text).to.equal(201);
     await write({ ...LICENCE, id: 'abroad', keyChainId: 'ministry' });
-    await write({
-      id: 'asked',
-      config: CONFIG,
-      keyChainId: 'ministry',
-      claimsWebhook: { url: `${backend.url}/claims` },
-    });
+    await write({ id: 'asked', config: CONFIG, keyChainId: 'ministry', claimsWebhook: { url: `${backend.url}/claims` } });
     const own = await call('POST', '/issuer/offer', offerBody('abroad'));
     expect([own.status, own.body.errors?.[0].path]).to.deep.equal([400, 'credentialConfigurationIds.0']);
     expect(own.text).to.include('issuing_country is another than FR').and.not.include('"DE"');
-    const given = await call('POST', '/issuer/offer', {
-      ...offerBody('abroad'),
-      ...inline('abroad', ELEMENTS),
-    });
+    const given = await call('POST', '/issuer/offer', { ...offerBody('abroad'), ...inline('abroad', ELEMENTS) });
     expect([given.status, given.body.errors?.[0].path]).to.deep.equal([400, 'credentialClaims.abroad.claims']);
 
     backend.on('/claims', { json: { asked: ELEMENTS } });

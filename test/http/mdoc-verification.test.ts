@@ -13,12 +13,7 @@ import { newKey, now } from '../support/raw-wallet.ts';
 import { type Certified, certify, pem } from '../support/test-certificates.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-const ELEMENTS = {
-  family_name: 'Nygård',
-  birth_date: '1984-01-26',
-  age_over_18: true,
-  portrait: '_9j_4A',
-};
+const ELEMENTS = { family_name: 'Nygård', birth_date: '1984-01-26', age_over_18: true, portrait: '_9j_4A' };
 
 describe('Verifying mdocs through HTTP', () => {
   const DOC_TYPE = 'org.iso.18013.5.1.mDL';
@@ -106,18 +101,14 @@ describe('Verifying mdocs through HTTP', () => {
       expect(status).to.equal('completed');
       expect(credentials).to.have.length(1);
       expect(credentials[0].id).to.equal('licence');
-      expect(credentials[0].values).to.deep.equal({
-        [NAMESPACE]: { family_name: 'Nygård', age_over_18: true },
-      });
+      expect(credentials[0].values).to.deep.equal({ [NAMESPACE]: { family_name: 'Nygård', age_over_18: true } });
     });
   }
 
   it('names the accepted algorithms in the request', async () => {
     const { request } = await ask('plain');
     const formats = (request.client_metadata as unknown as { vp_formats_supported: Record<string, object> }).vp_formats_supported;
-    expect(formats['mso_mdoc']).to.deep.include({
-      issuerauth_alg_values: [-7, -9, -35, -51, -36, -52, -8, -19],
-    });
+    expect(formats['mso_mdoc']).to.deep.include({ issuerauth_alg_values: [-7, -9, -35, -51, -36, -52, -8, -19] });
     expect(formats['mso_mdoc']).to.have.property('deviceauth_alg_values');
   });
 
@@ -156,9 +147,7 @@ describe('Verifying mdocs through HTTP', () => {
     const made = await service.call('POST', '/verifier/offer', { token: tenant.token, json });
     const url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
     const post = (formats: object) =>
-      service.call('POST', url, {
-        form: { wallet_metadata: JSON.stringify({ vp_formats_supported: formats }) },
-      });
+      service.call('POST', url, { form: { wallet_metadata: JSON.stringify({ vp_formats_supported: formats }) } });
     expect((await post({ 'dc+sd-jwt': {} })).status).to.equal(400);
     expect((await session(made.body.session)).status).to.equal('active');
     expect((await post({ mso_mdoc: {} })).status).to.equal(200);
@@ -175,12 +164,7 @@ const hashOf = (text: string, algorithm = 'sha256') => createHash(algorithm).upd
 describe('Transaction data that an mdoc confirms', () => {
   const DOC_TYPE = 'org.example.account.1';
   const NAMESPACE = 'org.example.account';
-  const account = (id: string) => ({
-    id,
-    format: 'mso_mdoc',
-    meta: { doctype_value: DOC_TYPE },
-    claims: [{ path: [NAMESPACE, 'iban'] }],
-  });
+  const account = (id: string) => ({ id, format: 'mso_mdoc', meta: { doctype_value: DOC_TYPE }, claims: [{ path: [NAMESPACE, 'iban'] }] });
 
   let shop: Shop;
   let signer: Certified;
@@ -206,12 +190,7 @@ describe('Transaction data that an mdoc confirms', () => {
   /** The issuer lets the device sign the element, and the device signs `value` in it. */
   function show(asked: Asked, value: Cbor | undefined, bend: MdocBend = {}): string {
     const { client_id: clientId, response_uri: responseUri, nonce } = asked.payload;
-    const transcript = redirectTranscript({
-      clientId,
-      responseUri,
-      nonce,
-      encryptionKey: undefined,
-    });
+    const transcript = redirectTranscript({ clientId, responseUri, nonce, encryptionKey: undefined });
     const authorizations = { dataElements: new Map([[NAMESPACE, [ELEMENT]]]) };
     return presentMdoc(
       {

@@ -205,35 +205,17 @@ describe('The metadata of an issuer', () => {
 
     it('cannot be referenced by integrity where the service has none', async () => {
       for (const body of [{ vct: 'urn:card:1' }, { vct: { vct: 'urn:card:1' } }]) {
-        const answer = await call('POST', '/issuer/credentials', {
-          ...CARD,
-          id: 'none',
-          ...body,
-          vctIntegrity: true,
-        });
+        const answer = await call('POST', '/issuer/credentials', { ...CARD, id: 'none', ...body, vctIntegrity: true });
         expect([answer.status, answer.body.errors?.[0].path]).to.deep.equal([400, 'vctIntegrity']);
       }
     });
 
     it('match every credential', async () => {
       const claims = [{ path: ['age'], mandatory: true }];
-      await write('/issuer/credentials', {
-        ...CARD,
-        id: 'ruled',
-        claims: null,
-        schema: null,
-        vct: { claims },
-      });
-      const offer = {
-        response_type: 'uri',
-        flow: 'pre_authorized_code',
-        credentialConfigurationIds: ['ruled'],
-      };
+      await write('/issuer/credentials', { ...CARD, id: 'ruled', claims: null, schema: null, vct: { claims } });
+      const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['ruled'] };
       const given = (inline: object) =>
-        call('POST', '/issuer/offer', {
-          ...offer,
-          credentialClaims: { ruled: { type: 'inline', claims: inline } },
-        });
+        call('POST', '/issuer/offer', { ...offer, credentialClaims: { ruled: { type: 'inline', claims: inline } } });
       const refused = await given({ name: 'Ada' });
       expect(refused.status, refused.text).to.equal(400);
       expect((await given({ name: 'Ada', age: 36 })).status).to.equal(201);

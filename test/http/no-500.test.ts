@@ -58,11 +58,7 @@ for (const [turn, kind] of servedDatabases().entries()) {
       }
       if (!isTenantRoute(route)) {
         const document = route.example as object | undefined;
-        return {
-          params: { file: 'swagger-ui.css' },
-          headers: {},
-          ...(document === undefined ? {} : { document }),
-        };
+        return { params: { file: 'swagger-ui.css' }, headers: {}, ...(document === undefined ? {} : { document }) };
       }
       const { path: address, headers = {}, json, form } = walletRecipeOf(route)(victim.wallet, victim.artefacts);
       const [path = '', query] = address.split('?', 2);
@@ -105,11 +101,8 @@ for (const [turn, kind] of servedDatabases().entries()) {
           const answer = await send(service.address, raw);
           seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1);
           const fault =
-            faultOf(answer, route, {
-              plain,
-              secrets: secrets(),
-              isForPerson: raw.headers['accept'] === 'text/html',
-            }) ?? undocumented(raw, answer);
+            faultOf(answer, route, { plain, secrets: secrets(), isForPerson: raw.headers['accept'] === 'text/html' }) ??
+            undocumented(raw, answer);
           const { headers, ...shown } = raw;
           const said = `${JSON.stringify(shown).slice(0, 600)} ${JSON.stringify(headers).slice(0, 200)}`;
           if (fault !== undefined) faults.set(`${nameOf(route)}: ${fault}`, said);

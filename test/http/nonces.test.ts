@@ -56,9 +56,7 @@ describe('DPoP nonces in advance', () => {
   const offered = async (wallet: RawWallet) => {
     const body = { ...offerBody('card'), flow: 'authorization_code', authorization_server: wallet.issuer };
     const { uri } = await created(world.service, token, '/issuer/offer', body);
-    const { grants } = (await wallet.offer(uri)) as {
-      grants: { authorization_code: { issuer_state: string } };
-    };
+    const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
     return { issuer_state: grants.authorization_code.issuer_state, scope: 'card' };
   };
 
@@ -68,9 +66,7 @@ describe('DPoP nonces in advance', () => {
     const pushed = await wallet.par(await offered(wallet));
     expect(nonceOf(pushed), pushed.text).to.match(NONCE);
     const code = await wallet.authorize(pushed.body.request_uri);
-    const proof = dpopProof(wallet.dpopKey, `${wallet.issuer}/token`, {
-      payload: { nonce: nonceOf(pushed) },
-    });
+    const proof = dpopProof(wallet.dpopKey, `${wallet.issuer}/token`, { payload: { nonce: nonceOf(pushed) } });
     const answer = await wallet.redeemCode(code, {}, { DPoP: proof });
     expect(answer.status, answer.text).to.equal(200);
 
@@ -89,13 +85,7 @@ describe('DPoP nonces in advance', () => {
     const { uri } = await created(world.service, token, '/issuer/offer', offerBody('card'));
     const code = await wallet.code(uri);
     const redeem = (nonce: string) =>
-      wallet.redeem(
-        code,
-        {},
-        {
-          DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/token`, { payload: { nonce } }),
-        },
-      );
+      wallet.redeem(code, {}, { DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/token`, { payload: { nonce } }) });
     // The endpoint of the issuer gives nonces for its own requests, not for those of its server.
     const refused = await redeem(nonceOf(await call('/acme/nonce')));
     expect([refused.status, refused.body.error]).to.deep.equal([400, 'use_dpop_nonce']);
@@ -105,9 +95,7 @@ describe('DPoP nonces in advance', () => {
   it('come from the chained server as well', async () => {
     await configure('required');
     const wallet = new ChainedWallet(world.service, 'acme');
-    const { issuer_state } = await world.offer(token, wallet, 'card', {
-      authorization_server: wallet.server,
-    });
+    const { issuer_state } = await world.offer(token, wallet, 'card', { authorization_server: wallet.server });
     const pushed = await wallet.par({ issuer_state, scope: 'card' }, {});
     expect(pushed.status, pushed.text).to.equal(201);
     expect(nonceOf(pushed)).to.match(NONCE);

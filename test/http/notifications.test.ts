@@ -6,12 +6,7 @@ import { type Answer, createTenant, startTestService, type TestService } from '.
 const KEY = 'the-secret-key-of-the-backend';
 const auth = { type: 'apiKey', config: { headerName: 'X-Backend-Key', value: KEY } };
 
-type Issued = {
-  readonly session: string;
-  readonly token: string;
-  readonly id: string;
-  readonly wallet: RawWallet;
-};
+type Issued = { readonly session: string; readonly token: string; readonly id: string; readonly wallet: RawWallet };
 
 describe('Notifications of wallets', () => {
   let service: TestService;
@@ -22,11 +17,7 @@ describe('Notifications of wallets', () => {
     backend = await Backend.start();
     service = await startTestService();
     tenant = await createTenant(service, 'acme');
-    const base = {
-      config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
-      vct: 'urn:card:1',
-      claims: { name: 'Ada' },
-    };
+    const base = { config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] }, vct: 'urn:card:1', claims: { name: 'Ada' } };
     await write({ ...base, id: 'quiet' });
     await write({ ...base, id: 'told', notificationWebhook: { url: `${backend.url}/configured`, auth } });
   });
@@ -80,11 +71,7 @@ describe('Notifications of wallets', () => {
       'credential_deleted',
       'credential_failure',
     ]);
-    expect(notifications[1]).to.include({
-      id: issued.id,
-      credentialConfigurationId: 'quiet',
-      eventDescription: 'gone',
-    });
+    expect(notifications[1]).to.include({ id: issued.id, credentialConfigurationId: 'quiet', eventDescription: 'gone' });
   });
 
   it('are sent to the webhook of the offer, otherwise to that of the configuration, once each', async () => {
@@ -98,12 +85,7 @@ describe('Notifications of wallets', () => {
     const [told] = backend.at('/configured');
     expect(told?.body).to.deep.equal({
       session: configured.session,
-      notification: {
-        id: configured.id,
-        event: 'credential_failure',
-        credentialConfigurationId: 'told',
-        eventDescription: 'no room',
-      },
+      notification: { id: configured.id, event: 'credential_failure', credentialConfigurationId: 'told', eventDescription: 'no room' },
     });
     expect(told?.headers['x-backend-key']).to.equal(KEY);
     const { deliveries, notifyWebhook } = await seen(named);

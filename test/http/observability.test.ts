@@ -178,13 +178,7 @@ describe('The log', () => {
   it('contains tenant, client and session in the line of a request that has them', async () => {
     const asked = await shop.ask();
     const [line] = await linesOf(() => shop.call('GET', `/session/${asked.session}`));
-    expect(line).to.include({
-      msg: 'request',
-      route: '/session/:id',
-      tenantId: 'shop',
-      clientId: 'shop-admin',
-      sessionId: asked.session,
-    });
+    expect(line).to.include({ msg: 'request', route: '/session/:id', tenantId: 'shop', clientId: 'shop-admin', sessionId: asked.session });
     const [offered] = await linesOf(() => shop.ask());
     expect(offered?.['sessionId'], 'of the session that it made').to.be.a('string');
     const [fetched] = await linesOf(() => shop.service.call('GET', asked.url));
@@ -200,11 +194,7 @@ describe('The log', () => {
     const lines = await linesOf(() => shop.present(asked, wrong));
     expect(lines.length).to.be.greaterThan(1);
     for (const line of lines) {
-      expect(line, JSON.stringify(line)).to.include({
-        route: '/:tenant/response/:requestId',
-        tenantId: 'shop',
-        sessionId: asked.session,
-      });
+      expect(line, JSON.stringify(line)).to.include({ route: '/:tenant/response/:requestId', tenantId: 'shop', sessionId: asked.session });
       expect(line['requestId']).to.equal(lines[0]?.['requestId']);
       expect(line, 'nobody collects traces').to.not.have.property('traceId');
     }
@@ -242,10 +232,7 @@ describe('The log', () => {
   });
 
   it('contains the session of a rejected code and token', async () => {
-    const json = {
-      ...{ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] },
-      tx_code: '4711',
-    };
+    const json = { ...{ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] }, tx_code: '4711' };
     const { body } = await shop.call('POST', '/issuer/offer', json, shop.acme.token);
     const wallet = new RawWallet(shop.service, 'acme');
     const code = await wallet.code(body.uri);
@@ -298,11 +285,7 @@ describe('The log', () => {
       schema: { type: 'object', properties: { age: { type: 'integer' } }, additionalProperties: false },
     };
     await shop.call('POST', '/issuer/credentials', configuration, shop.acme.token);
-    const offer = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['asked'],
-    };
+    const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['asked'] };
     const ask = async (): Promise<readonly LogLine[]> => {
       const { body } = await shop.call('POST', '/issuer/offer', offer, shop.acme.token);
       const wallet = new RawWallet(shop.service, 'acme');

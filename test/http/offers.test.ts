@@ -75,11 +75,7 @@ describe('An offer that is requested again with its Idempotency-Key', () => {
     expect(status, text).to.equal(201);
     const ends: Readonly<Record<string, () => Promise<{ readonly status: number }>>> = {
       role: () => call('PATCH', '/client/role', { roles: ['presentation:request'] }),
-      restricted: () =>
-        call('PATCH', '/client/restricted', {
-          roles: ['issuance:offer'],
-          allowedIssuanceConfigs: [world.ids.credential],
-        }),
+      restricted: () => call('PATCH', '/client/restricted', { roles: ['issuance:offer'], allowedIssuanceConfigs: [world.ids.credential] }),
       removed: () => call('DELETE', '/client/removed'),
     };
     for (const [id, end] of Object.entries(ends)) {
@@ -161,12 +157,7 @@ describe('An offer of a credential that cannot be issued', () => {
     }
   };
   const offer = (ids: string[], more: object = {}) =>
-    call('POST', '/issuer/offer', {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ids,
-      ...more,
-    });
+    call('POST', '/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ids, ...more });
   const refused = async (ids: string[], more?: object) => {
     const answer = await offer(ids, more);
     expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
@@ -417,10 +408,7 @@ describe('The page of an offer', () => {
   });
 
   it('does not exist with the Digital Credentials API or if the result waits for the response code', async () => {
-    const written = await service.call('PATCH', '/verifier/config/asks', {
-      token,
-      json: { requireResponseCode: true },
-    });
+    const written = await service.call('PATCH', '/verifier/config/asks', { token, json: { requireResponseCode: true } });
     expect(written.status, written.text).to.equal(200);
     const waiting = await request('asks', { redirectUri: 'https://shop.example/done' });
     expect(waiting).to.not.have.any.keys('pageUrl', 'crossDeviceUri');

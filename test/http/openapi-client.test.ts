@@ -96,10 +96,7 @@ describe('The OpenAPI document', () => {
     const clientOf = async (token?: string): Promise<Client> => {
       const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
       const axiosConfigDefaults = { headers, adapter: 'fetch', validateStatus: () => true } as const;
-      const api = new OpenAPIClientAxios({
-        definition: document,
-        axiosConfigDefaults,
-      });
+      const api = new OpenAPIClientAxios({ definition: document, axiosConfigDefaults });
       return (await api.init()) as unknown as Client;
     };
     const call = async (client: Client, name: string, parameters: object | null, body?: object) => {
@@ -127,17 +124,10 @@ describe('The OpenAPI document', () => {
         claims: { name: 'Ada' },
         statusManagement: true,
       });
-      const offer = {
-        response_type: 'uri',
-        flow: 'pre_authorized_code',
-        credentialConfigurationIds: ['badge'],
-      };
+      const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['badge'] };
       const { session } = await call(client, 'createOffer', null, offer);
       const credentials = [{ id: 'badge', format: 'dc+sd-jwt', meta: { vct_values: ['urn:made:badge:1'] } }];
-      await call(client, 'replacePresentationConfiguration', null, {
-        id: 'who',
-        dcql_query: { credentials },
-      });
+      await call(client, 'replacePresentationConfiguration', null, { id: 'who', dcql_query: { credentials } });
       await call(client, 'createPresentationRequest', null, { response_type: 'uri', requestId: 'who' });
       expect((await call(client, 'getSession', { id: session })).status).to.equal('active');
       expect(await call(client, 'listSessions', { limit: 1 })).to.have.length(1);
@@ -174,10 +164,7 @@ describe('The OpenAPI document', () => {
     });
 
     /** The registrar of these is made up, and the one that is there has another password. */
-    const ELSEWHERE: Readonly<Record<string, number>> = {
-      'POST /registrar/config': 503,
-      'PATCH /registrar/config': 400,
-    };
+    const ELSEWHERE: Readonly<Record<string, number>> = { 'POST /registrar/config': 503, 'PATCH /registrar/config': 400 };
 
     it('that the service accepts, all of them', async () => {
       const withExample = routes.filter((route) => route.example !== undefined && rolesOf(route) !== undefined);
@@ -239,10 +226,7 @@ describe('Every published operation', () => {
     const at = (end: string) => `/:tenant/chained-as/${end}`;
     const pushed = await wallet.par({ scope: 'badge' });
     told.set(`POST ${at('par')}`, pushed);
-    const query = new URLSearchParams({
-      client_id: 'https://wallet.example',
-      request_uri: pushed.body.request_uri,
-    });
+    const query = new URLSearchParams({ client_id: 'https://wallet.example', request_uri: pushed.body.request_uri });
     const browser = new Browser();
     const opened = await browser.visit(`${wallet.server}/authorize?${query}`);
     told.set(`GET ${at('authorize')}`, { ...opened, location: opened.location?.href });

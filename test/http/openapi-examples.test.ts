@@ -112,10 +112,7 @@ describe('The examples of the API document', () => {
     await all('replaceCredentialConfiguration', 'listCredentialConfigurations', 'getCredentialConfiguration');
     await all('updateCredentialConfiguration', 'replacePresentationConfiguration');
     await all('listPresentationConfigurations', 'getPresentationConfiguration');
-    examples.answered['followed list'] = await waitForSigner(service, token, {
-      tenant: 'acme',
-      name: 'follower',
-    });
+    examples.answered['followed list'] = await waitForSigner(service, token, { tenant: 'acme', name: 'follower' });
     const [waiting] = (await run('listFollowedTrustLists')).body;
     examples.answered['fingerprint'] = waiting.held.signer.fingerprint;
     await all('confirmTrustListSigner', 'forecastTrust');
@@ -144,9 +141,7 @@ describe('The examples of the API document', () => {
   /** An offer that nobody but the test makes. */
   const offered = async (more: object = {}) => call('POST', '/issuer/offer', { ...CODE_FLOW, ...more });
   const stateOf = async (uri: string) => {
-    const { grants } = (await wallet().offer(uri)) as {
-      grants: { authorization_code: { issuer_state: string } };
-    };
+    const { grants } = (await wallet().offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
     return grants.authorization_code.issuer_state;
   };
 
@@ -193,10 +188,7 @@ describe('The examples of the API document', () => {
       examples.answered['transaction'] = body.transaction_id;
       examples.answered['session'] = session;
       const headers = (path: string, method?: string) =>
-        holder.authorization(accessToken, {
-          path,
-          ...(method !== undefined && { method, url: `${service.address}/${path}` }),
-        });
+        holder.authorization(accessToken, { path, ...(method !== undefined && { method, url: `${service.address}/${path}` }) });
       return headers;
     };
     const first = await promised();
@@ -219,18 +211,12 @@ describe('The examples of the API document', () => {
     await open('fetchPresentationRequest');
     const asked = decode((await open('fetchPresentationRequestForWallet')).text);
     const vp_token = { pid: [bind(asked, held)] };
-    examples.answered['encrypted response'] = await encrypt(asked, {
-      vp_token,
-      state: asked.payload['state'],
-    });
+    examples.answered['encrypted response'] = await encrypt(asked, { vp_token, state: asked.payload['state'] });
     const { redirect_uri } = (await open('respondToPresentationRequest')).body;
     examples.answered['session'] = made.session;
     examples.answered['response code'] = new URL(redirect_uri).searchParams.get('response_code') ?? '';
     expect((await run('getSession')).body.status).to.equal('completed');
-    const ofPage = await call('POST', '/verifier/offer', {
-      response_type: 'dc-api',
-      requestId: 'name-check',
-    });
+    const ofPage = await call('POST', '/verifier/offer', { response_type: 'dc-api', requestId: 'name-check' });
     examples.answered['request'] = lastSegment(ofPage.uri);
     for (const name of ['fetchDigitalCredentialRequests', 'respondToDigitalCredentialRequest']) await open(name);
     await run('tryPresentation');

@@ -152,11 +152,7 @@ describe('The API document', () => {
   });
 });
 
-const CARD = {
-  id: 'card',
-  config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
-  vct: 'urn:card:1',
-};
+const CARD = { id: 'card', config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] }, vct: 'urn:card:1' };
 
 describe('The description of webhooks', () => {
   let service: TestService;
@@ -250,18 +246,11 @@ describe('The description of webhooks', () => {
     const issued = await wallet.request(token, 'card', { body });
     const told = await service.call('POST', '/acme/notification', {
       headers: wallet.authorization(token, { path: 'notification' }),
-      json: {
-        notification_id: issued.body.notification_id,
-        event: 'credential_accepted',
-        event_description: 'kept',
-      },
+      json: { notification_id: issued.body.notification_id, event: 'credential_accepted', event_description: 'kept' },
     });
     expect(told.status, told.text).to.equal(204);
     const [delivered] = backend.at('/notified');
-    expect(delivered?.body.notification).to.include({
-      event: 'credential_accepted',
-      eventDescription: 'kept',
-    });
+    expect(delivered?.body.notification).to.include({ event: 'credential_accepted', eventDescription: 'kept' });
     expect(fault(delivered?.body, requestOf('notification'))).to.equal(undefined);
   });
 

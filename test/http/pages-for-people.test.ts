@@ -83,10 +83,7 @@ describe('A user with a browser', () => {
     for (const route of routes.filter(({ surface }) => surface !== 'page')) {
       const seen = new Set<string>();
       for (const program of PROGRAMS) {
-        const { status, headers, text } = await ask(wrong(route), {
-          ...program,
-          'x-forwarded-for': '127.0.0.1',
-        });
+        const { status, headers, text } = await ask(wrong(route), { ...program, 'x-forwarded-for': '127.0.0.1' });
         expect(headers['content-type'], `${nameOf(route)} for ${JSON.stringify(program)}`).to.match(/json$/);
         expect(headers['content-language']).to.equal(undefined);
         seen.add(`${status} ${text.replaceAll(/"requestId":"[^"]+"/g, '')}`);
@@ -224,13 +221,7 @@ const CARD = {
   config: {
     format: 'dc+sd-jwt',
     display: [
-      {
-        name: 'Card',
-        locale: 'en',
-        background_color: '#004400',
-        text_color: '#ffffff',
-        logo: { uri: PIXEL },
-      },
+      { name: 'Card', locale: 'en', background_color: '#004400', text_color: '#ffffff', logo: { uri: PIXEL } },
       { name: 'Karte', locale: 'de', background_color: '#777777', text_color: '#ffffff' },
     ],
     claims: [

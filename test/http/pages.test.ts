@@ -37,9 +37,7 @@ describe('Lists of the administrative interface', () => {
 
   /** The operations of the document whose answer is a list. */
   const listOperations = async () => {
-    const { paths } = (await service.call('GET', '/openapi.json')).body as {
-      paths: Record<string, { get?: Operation }>;
-    };
+    const { paths } = (await service.call('GET', '/openapi.json')).body as { paths: Record<string, { get?: Operation }> };
     return Object.entries(paths).flatMap(([path, { get: operation }]) => {
       const { schema } = operation?.responses['200']?.content?.['application/json'] ?? {};
       return operation !== undefined && schema?.type === 'array' ? [{ path, operation }] : [];

@@ -101,11 +101,7 @@ describe('A pinned issuer', () => {
   it('is rejected by the profile haip in a new or changed configuration and for a tenant that gets the profile', async () => {
     const root = await world.service.rootToken();
     const profile = (value: string | null) => world.service.call('PATCH', '/tenant/rival', { token: root, json: { profile: value } });
-    const body = {
-      id: 'pin',
-      dcql_query: { credentials: [CARD_QUERY] },
-      redirectUri: 'https://shop.example/done',
-    };
+    const body = { id: 'pin', dcql_query: { credentials: [CARD_QUERY] }, redirectUri: 'https://shop.example/done' };
     const pinned = { trustAnchors: [{ certificate: pem(odd), pin: true }] };
     const admin = (method: string, path: string, json?: object) => world.admin(method, path, json, 'rival');
 

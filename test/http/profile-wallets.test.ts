@@ -34,10 +34,7 @@ describe('A wallet of a tenant with the profile haip', () => {
     const { walletAttestationRequired: _filledIn, ...trust } = provider.configuration();
     await world.configure(token, { upstream: world.upstream() }, trust);
     const root = await world.service.rootToken();
-    const taken = await world.service.call('PATCH', '/tenant/acme', {
-      token: root,
-      json: { profile: 'haip' },
-    });
+    const taken = await world.service.call('PATCH', '/tenant/acme', { token: root, json: { profile: 'haip' } });
     expect(taken.status, taken.text).to.equal(200);
   });
   after(async () => {
@@ -60,10 +57,7 @@ describe('A wallet of a tenant with the profile haip', () => {
     return {
       ...(change.attested === false
         ? {}
-        : provider.headers(instance, audience, challenge, {
-            attestation: change.attestation ?? {},
-            pop: change.pop ?? {},
-          })),
+        : provider.headers(instance, audience, challenge, { attestation: change.attestation ?? {}, pop: change.pop ?? {} })),
       ...('nonce' in change && { DPoP: proof }),
     };
   };
@@ -88,11 +82,7 @@ describe('A wallet of a tenant with the profile haip', () => {
     const wallet = walletAt('built-in');
     const asked = await world.service.call('POST', '/acme/nonce');
     const nonce = 'nonce' in bend ? bend.nonce : nonceOf(asked);
-    const headers = wallet.authorization(accessToken, {
-      key: dpopKey,
-      payload: { nonce },
-      ...(bend.scheme && { scheme: bend.scheme }),
-    });
+    const headers = wallet.authorization(accessToken, { key: dpopKey, payload: { nonce }, ...(bend.scheme && { scheme: bend.scheme }) });
     return wallet.request(accessToken, 'card', { headers, nonce: asked.body.c_nonce });
   };
   const expectIssued = async (answer: Answer) => {
@@ -159,11 +149,7 @@ describe('A wallet of a tenant with the profile haip', () => {
         if (server === 'chained') return;
         expect(errorOf(await preAuthorized({ ...change, nonce })).slice(0, 2)).to.deep.equal(expected);
         const interactive = await world.service.call('POST', '/acme/interactive-authorization', {
-          form: {
-            response_type: 'code',
-            client_id: CLIENT_ID,
-            interaction_types_supported: 'openid4vp_presentation',
-          },
+          form: { response_type: 'code', client_id: CLIENT_ID, interaction_types_supported: 'openid4vp_presentation' },
           headers: await headersFor(server, 'interactive-authorization', change),
         });
         expect(errorOf(interactive)).to.deep.equal(expected);

@@ -64,12 +64,7 @@ describe('The profile of a tenant', () => {
     const allowed = await created(service, plain, '/issuer/config', issuer);
     expect(warned(allowed)).to.deep.equal(['attestationChallenge', 'dPopRequired']);
 
-    const request = {
-      id: 'age',
-      dcql_query: QUERY,
-      responseMode: 'direct_post',
-      clientIdPrefix: 'x509_san_dns',
-    };
+    const request = { id: 'age', dcql_query: QUERY, responseMode: 'direct_post', clientIdPrefix: 'x509_san_dns' };
     expect(await refused(strict, '/verifier/config', request)).to.deep.equal(['responseMode', 'clientIdPrefix']);
     expect(warned(await created(service, plain, '/verifier/config', { ...request, clientIdPrefix: 'x509_hash' }))).to.deep.equal([
       'redirectUri',
@@ -116,15 +111,8 @@ describe('The profile of a tenant', () => {
   it('is rejected while a configuration violates it, with all violations', async () => {
     const { token } = await createTenant(service, 'loose');
     await created(service, token, '/issuer/config', { display, dPopRequired: false });
-    await created(service, token, '/verifier/config', {
-      id: 'age',
-      dcql_query: QUERY,
-      responseMode: 'direct_post',
-    });
-    const answer = await call('PATCH', '/tenant/loose', root, {
-      profile: 'haip',
-      description: 'never stored',
-    });
+    await created(service, token, '/verifier/config', { id: 'age', dcql_query: QUERY, responseMode: 'direct_post' });
+    const answer = await call('PATCH', '/tenant/loose', root, { profile: 'haip', description: 'never stored' });
     expect(answer.status, answer.text).to.equal(409);
     expect(answer.body.errors.map(({ path }: { path: string }) => path)).to.deep.equal([
       'issuance-configuration/default.dPopRequired',
@@ -155,10 +143,7 @@ describe('The profile of a tenant', () => {
   });
 
   it('adds warnings to every answer of a write, and they may be sent back', async () => {
-    const written = await created(service, plain, '/issuer/credentials', {
-      ...credentialBody('card', 'signing'),
-      keyBinding: false,
-    });
+    const written = await created(service, plain, '/issuer/credentials', { ...credentialBody('card', 'signing'), keyBinding: false });
     expect(warned(written as never)).to.include('keyBinding');
     const [{ rule, concerns, message, change }] = written.warnings;
     for (const text of [rule, concerns, message, change]) expect(text).to.be.a('string').and.not.equal('');
@@ -213,11 +198,7 @@ describe('A verifier with the profile haip', () => {
 
   it('returns both links and waits only for the browser of the same device', async () => {
     const calls = shop.backend.calls.length;
-    await shop.configure({
-      id: 'hooked',
-      redirectUri: REDIRECT,
-      webhook: { url: `${shop.backend.url}/presented` },
-    });
+    await shop.configure({ id: 'hooked', redirectUri: REDIRECT, webhook: { url: `${shop.backend.url}/presented` } });
     for (const json of [{ requestId: 'back' }, { requestId: 'hooked' }, { requestId: 'check', redirectUri: REDIRECT }]) {
       const made = await shop.call('POST', '/verifier/offer', { response_type: 'uri', ...json });
       expect(made.body, made.text).to.have.all.keys('uri', 'session', 'crossDeviceUri', 'pageUrl');
@@ -225,9 +206,7 @@ describe('A verifier with the profile haip', () => {
       const { text } = await shop.service.call('GET', url);
       const asked = { session: made.body.session, uri: made.body.crossDeviceUri, url, text, ...decode(text) };
       const answer = await shop.present(asked, held);
-      expect(answer.body, answer.text).to.deep.equal({
-        redirect_uri: `${shop.service.address}/shop/presented`,
-      });
+      expect(answer.body, answer.text).to.deep.equal({ redirect_uri: `${shop.service.address}/shop/presented` });
       const events = await shop.service.call('GET', `/session/${asked.session}/events?token=${encodeURIComponent(shop.token)}`);
       expect(events.text).to.include('"status":"completed"');
       expect((await shop.session(asked.session)).credentials[0].values.name).to.equal('Ada');
@@ -319,10 +298,7 @@ describe('The profile of the European wallet', () => {
     const { token: late } = await createTenant(service, 'late');
     const options = [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 0 }];
     const credentialReusePolicy = { id: 'arf_annex_ii', options };
-    await created(service, late, '/issuer/credentials', {
-      ...credentialBody('pid', 'signing'),
-      credentialReusePolicy,
-    });
+    await created(service, late, '/issuer/credentials', { ...credentialBody('pid', 'signing'), credentialReusePolicy });
     const answer = await call('PATCH', '/tenant/late', { profile: 'eu' }, root);
     expect(answer.status, answer.text).to.equal(409);
     const paths = answer.body.errors.map(({ path }: { path: string }) => path);
@@ -339,23 +315,14 @@ describe('The profile of the European wallet', () => {
       provider = await WalletProvider.start();
       registrar = await TestRegistrar.start();
       ({ token: euro } = await createTenant(service, 'euro', { profile: 'eu' }));
-      registrar.payload = {
-        credentials: undefined,
-        provides_attestations: [{ format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] } }],
-      };
+      registrar.payload = { credentials: undefined, provides_attestations: [{ format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] } }] };
       await created(service, euro, '/issuer/config', {
         ...{ display, ...provider.configuration() },
         registrationCert: { jwt: registrar.certificate(undefined) },
       });
       const options = [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 1 }];
       await created(service, euro, '/issuer/credentials', {
-        ...{
-          id: 'pid',
-          vct: 'urn:pid:1',
-          claims: { name: 'Ada' },
-          lifeTime: 864_000,
-          statusManagement: true,
-        },
+        ...{ id: 'pid', vct: 'urn:pid:1', claims: { name: 'Ada' }, lifeTime: 864_000, statusManagement: true },
         config: { format: 'dc+sd-jwt', display },
         credentialReusePolicy: { id: 'arf_annex_ii', options },
       });

@@ -6,10 +6,7 @@ import { type Answer, createTenant, startTestService, type TestService } from '.
 import { WalletProvider } from '../support/wallet-provider.ts';
 
 const BATCH = 3;
-const LEVELS = {
-  key_storage: ['iso_18045_high'],
-  user_authentication: ['iso_18045_high', 'https://a.example'],
-};
+const LEVELS = { key_storage: ['iso_18045_high'], user_authentication: ['iso_18045_high', 'https://a.example'] };
 const CONFIGURATIONS = {
   plain: {},
   attested: { keyAttestationsRequired: LEVELS },
@@ -63,11 +60,7 @@ describe('proofs of holder keys', () => {
     expect((await service.call('POST', '/issuer/config', { token, json })).status).to.equal(201);
   };
   const freshToken = async () => {
-    const json = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: Object.keys(CONFIGURATIONS),
-    };
+    const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: Object.keys(CONFIGURATIONS) };
     const offer = await service.call('POST', '/issuer/offer', { token, json });
     expect(offer.status, offer.text).to.equal(201);
     return wallet.accessToken(offer.body.uri);
@@ -137,10 +130,7 @@ describe('proofs of holder keys', () => {
     });
 
     it('is verified with a proof even if the configuration does not require it, if the tenant can verify it', async () => {
-      const stranger = await certify({
-        name: 'Wallet Provider',
-        by: await certify({ name: 'Any', ca: true }),
-      });
+      const stranger = await certify({ name: 'Wallet Provider', by: await certify({ name: 'Any', ca: true }) });
       const good = { jwt: [await withAttestation(await attest())] };
       expect(boundTo(await request('plain', good))).to.have.length(3);
       const untrusted = async () => ({ jwt: [await withAttestation(await attest({ signer: stranger }))] });
@@ -229,9 +219,7 @@ describe('proofs of holder keys', () => {
       [
         'with a key in x5c',
         'plain',
-        async () => ({
-          jwt: [await proof({ header: { jwk: undefined, x5c: [provider.signer.certificate] } })],
-        }),
+        async () => ({ jwt: [await proof({ header: { jwk: undefined, x5c: [provider.signer.certificate] } })] }),
         'invalid_proof',
       ],
       [

@@ -37,17 +37,9 @@ describe('A rejected issuance', () => {
     const shape = { statusListConfig: { capacity: CAPACITY } };
     tenant = await createTenant(service, `acme-${++tenants}`, shape);
     await call('/issuer/config', { display: [{ name: 'Acme', locale: 'en' }], batchSize: BATCH });
-    const base = {
-      config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
-      vct: 'urn:card:1',
-      statusManagement: true,
-    };
+    const base = { config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] }, vct: 'urn:card:1', statusManagement: true };
     await call('/issuer/credentials', { ...base, id: 'inline', claims: { name: 'Ada' } });
-    await call('/issuer/credentials', {
-      ...base,
-      id: 'hooked',
-      claimsWebhook: { url: `${backend.url}/claims` },
-    });
+    await call('/issuer/credentials', { ...base, id: 'hooked', claimsWebhook: { url: `${backend.url}/claims` } });
   });
   afterEach(() => sinon.restore());
 
@@ -58,11 +50,7 @@ describe('A rejected issuance', () => {
   };
   const offered = async (id: string): Promise<Holder> => {
     const { uri, session } = (
-      await call('/issuer/offer', {
-        response_type: 'uri',
-        flow: 'pre_authorized_code',
-        credentialConfigurationIds: [id],
-      })
+      await call('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [id] })
     ).body;
     const wallet = new RawWallet(service, tenant.id);
     return { wallet, token: await wallet.accessToken(uri), session };
@@ -188,10 +176,7 @@ describe('A wallet that is rejected during the issuance', () => {
     const shown = async () => (await service.call('GET', `/session/${session}`, { token })).body;
     return { wallet, accessToken, shown };
   }
-  const wrong = () => ({
-    credential_configuration_id: 'card',
-    proofs: { jwt: [keyProof(newKey(), 'https://elsewhere.example', 'x')] },
-  });
+  const wrong = () => ({ credential_configuration_id: 'card', proofs: { jwt: [keyProof(newKey(), 'https://elsewhere.example', 'x')] } });
 
   it('leaves the error, its reason, time and log id in the session, and still gets its credential', async () => {
     const { wallet, accessToken, shown } = await collecting();
@@ -269,19 +254,13 @@ describe('A wallet that is rejected during the issuance', () => {
 
     it('leaves a missing wallet attestation, and no normal step', async () => {
       await created(service, token, '/issuer/config', {
-        ...{
-          display: [{ name: 'Acme', locale: 'en' }],
-          walletAttestationRequired: true,
-          dPopNonce: 'required',
-        },
+        ...{ display: [{ name: 'Acme', locale: 'en' }], walletAttestationRequired: true, dPopNonce: 'required' },
         walletClients: [{ client_id: 'https://other.example', jwks: { keys: [newKey().jwk] } }],
       });
       const { wallet, uri, attempts } = await offered();
       const code = await wallet.code(uri);
       expect((await wallet.redeem(code)).body.error).to.equal('invalid_client');
-      await created(service, token, '/issuer/config', {
-        ...{ display: [{ name: 'Acme', locale: 'en' }], dPopNonce: 'required' },
-      });
+      await created(service, token, '/issuer/config', { ...{ display: [{ name: 'Acme', locale: 'en' }], dPopNonce: 'required' } });
       expect((await wallet.redeem(code)).body.error).to.equal('use_dpop_nonce');
       await created(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
       expect((await attempts()).map(({ code: name }: { code: string }) => name)).to.deep.equal(['invalid_client']);

@@ -28,13 +28,7 @@ describe('A registration certificate that is ordered by hand', () => {
     expect(call?.body).to.deep.include({ credentials: REGISTERED, rpId: 'party-1' });
     const { id, jwt } = [...registrar.issued.values()].at(-1) ?? {};
     const { intendedUseId, issuedAt, expiresAt, ...rest } = answer.body;
-    expect(rest).to.deep.equal({
-      id,
-      jwt,
-      relyingPartyId: 'party-1',
-      subject: 'VATDE-123456789',
-      credentials: REGISTERED,
-    });
+    expect(rest).to.deep.equal({ id, jwt, relyingPartyId: 'party-1', subject: 'VATDE-123456789', credentials: REGISTERED });
     expect(intendedUseId).to.be.a('string');
     expect(Date.parse(expiresAt) - Date.parse(issuedAt)).to.equal(30 * 86_400_000);
     const saved = await world.present('ordered', { id });
@@ -212,9 +206,7 @@ describe('The registration certificate of an issuer', () => {
     const [entry] = await info();
     expect(decode(entry.data).payload['provides_attestations']).to.deep.equal([PID]);
     expect(world.registrar.at(ISSUED)).to.have.length(1);
-    world.registrar.payload = {
-      provides_attestations: [PID, { ...PID, meta: { vct_values: ['urn:card:1'] } }],
-    };
+    world.registrar.payload = { provides_attestations: [PID, { ...PID, meta: { vct_values: ['urn:card:1'] } }] };
     ok(await write('/issuer/credentials', credential('card', 'urn:card:1')));
     expect(world.registrar.at(ISSUED)).to.have.length(2);
     const [newer] = await info();
@@ -251,10 +243,7 @@ describe('The registration certificate of an issuer', () => {
     const shown = await world.call('GET', '/issuer/config', undefined, token);
     expect(shown.status, shown.text).to.equal(200);
     const options = [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 0 }];
-    const pid = {
-      ...credential('pid', 'urn:pid:1'),
-      credentialReusePolicy: { id: 'arf_annex_ii', options },
-    };
+    const pid = { ...credential('pid', 'urn:pid:1'), credentialReusePolicy: { id: 'arf_annex_ii', options } };
     expectInvalid(await write('/issuer/credentials', pid, token), 'vct', 'RPRC_22');
     ok(await write('/issuer/config', { display, registrationCert: { jwt: certificate([PID]) } }, token));
     ok(await write('/issuer/credentials', pid, token));

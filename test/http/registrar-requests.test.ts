@@ -14,9 +14,7 @@ import { createTenant, startTestService } from '../support/test-service.ts';
 
 const ISSUED = '/registration-certificates';
 const [PID] = REGISTERED;
-const wider = {
-  credentials: [{ ...REGISTERED_QUERY.credentials[0], claims: [{ path: ['given_name'] }, { path: ['family_name'] }] }],
-};
+const wider = { credentials: [{ ...REGISTERED_QUERY.credentials[0], claims: [{ path: ['given_name'] }, { path: ['family_name'] }] }] };
 
 describe('The registration certificate of a request', () => {
   let world: RegistrarWorld;

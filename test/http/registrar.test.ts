@@ -54,11 +54,7 @@ describe('The login at a registrar', () => {
 
     const changed = await world.call('PATCH', CONFIG, { registrationCertificateDefaults: null });
     expect(changed.status, changed.text).to.equal(200);
-    expect(changed.body).to.include({
-      registrationCertificateDefaults: null,
-      hasClientSecret: true,
-      createdAt,
-    });
+    expect(changed.body).to.include({ registrationCertificateDefaults: null, hasClientSecret: true, createdAt });
     expect(changed.body.updatedAt > updatedAt).to.equal(true);
     const reset = await world.call('PATCH', CONFIG, { clientSecret: null });
     expect([reset.status, reset.body.hasClientSecret], reset.text).to.deep.equal([200, false]);
@@ -315,10 +311,7 @@ describe('An access certificate', () => {
     const [{ body: sent } = { body: undefined }] = registrar.at('/access-certificates');
     expect(sent)
       .to.have.keys('publicKey', 'dns', 'rpId')
-      .and.to.deep.include({
-        dns: ['localhost'],
-        rpId: 'party-1',
-      });
+      .and.to.deep.include({ dns: ['localhost'], rpId: 'party-1' });
     const { kty, crv, x, y } = createPublicKey(sent?.['publicKey']).export({ format: 'jwk' });
     expect(before.activeKey).to.include({ kty, crv, x, y });
 
@@ -353,12 +346,7 @@ describe('An access certificate', () => {
 
   it('is for the named hosts and relying party', async () => {
     registrar.parties.push({ id: 'party-2', name: 'Acme Shops' });
-    const order = {
-      keyChainId: undefined,
-      certId: 'access',
-      dns: ['a.example', 'b.example'],
-      rpId: 'party-2',
-    };
+    const order = { keyChainId: undefined, certId: 'access', dns: ['a.example', 'b.example'], rpId: 'party-2' };
     const answer = await obtain(order);
     expect([answer.status, answer.body.relyingPartyId], answer.text).to.deep.equal([201, 'party-2']);
     const names = new X509Certificate(answer.body.crt[0]).subjectAltName;

@@ -68,10 +68,7 @@ describe('The configuration folder of an earlier release', function () {
 
   it('leaves the stored version of a file that violates a narrowed rule, and files that need it are not imported', async () => {
     const folder = new ConfigFolder();
-    const credential = (vct: string) => ({
-      config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
-      vct,
-    });
+    const credential = (vct: string) => ({ config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] }, vct });
     const request = (vct: string) => ({
       id: 'q',
       dcql_query: { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: [vct] } }] },

@@ -149,12 +149,7 @@ describe('A presentation request', () => {
         shop.call(
           'POST',
           '/issuer/offer',
-          {
-            response_type: 'uri',
-            flow: 'pre_authorized_code',
-            credentialConfigurationIds: ['card'],
-            invocationUri,
-          },
+          { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'], invocationUri },
           shop.acme.token,
         );
       const unknown = await offered('mine://');
@@ -167,11 +162,7 @@ describe('A presentation request', () => {
       const claims = Array.from({ length: 40 }, (_, index) => ({ path: [`some_element_${index}`] }));
       const [credential] = QUERY.credentials;
       const query = { credentials: [{ ...credential, claims }] };
-      const written = await shop.call('POST', '/verifier/config', {
-        id: 'long',
-        dcql_query: query,
-        clientIdPrefix: 'redirect_uri',
-      });
+      const written = await shop.call('POST', '/verifier/config', { id: 'long', dcql_query: query, clientIdPrefix: 'redirect_uri' });
       expect(JSON.stringify(written.body.warnings)).to.match(/QR code/);
       const { uri, pageUrl } = (await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'long' })).body;
       expect(uri.length).to.be.greaterThan(1_200);
@@ -213,11 +204,7 @@ describe('A presentation request', () => {
       expect(answer.status, answer.text).to.equal(200);
       verifiedByLeaf(answer.text);
       const { payload } = decode(answer.text);
-      expect(payload).to.deep.equal({
-        ...asked.payload,
-        aud: 'https://wallet.example',
-        wallet_nonce: 'n-1',
-      });
+      expect(payload).to.deep.equal({ ...asked.payload, aud: 'https://wallet.example', wallet_nonce: 'n-1' });
     });
 
     it('is encrypted to the key of the wallet', async () => {
@@ -252,10 +239,7 @@ describe('A presentation request', () => {
 
     it('is returned to a wallet that supports more than is requested', async () => {
       const { answer } = await fetched({
-        vp_formats_supported: {
-          'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256', 'EdDSA'], 'kb-jwt_alg_values': ['ES256'] },
-          mso_mdoc: {},
-        },
+        vp_formats_supported: { 'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256', 'EdDSA'], 'kb-jwt_alg_values': ['ES256'] }, mso_mdoc: {} },
         response_modes_supported: ['direct_post.jwt', 'fragment'],
         response_types_supported: ['vp_token', 'code'],
       });
@@ -277,18 +261,12 @@ describe('A presentation request', () => {
       ['other ciphers', { authorization_encryption_enc_values_supported: ['A128CBC-HS256'] }],
       [
         'a key on another curve',
-        {
-          jwks: { keys: [{ kty: 'EC', crv: 'P-384', x: 'AA', y: 'AA' }] },
-          request_object_encryption_alg_values_supported: ['ECDH-ES'],
-        },
+        { jwks: { keys: [{ kty: 'EC', crv: 'P-384', x: 'AA', y: 'AA' }] }, request_object_encryption_alg_values_supported: ['ECDH-ES'] },
       ],
       ['keys that are no set', { jwks: [] }],
       [
         'other encryption of requests',
-        {
-          jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }] },
-          request_object_encryption_alg_values_supported: ['RSA-OAEP'],
-        },
+        { jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }] }, request_object_encryption_alg_values_supported: ['RSA-OAEP'] },
       ],
       ['an invalid name', { issuer: 7 }],
     ];

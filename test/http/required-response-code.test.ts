@@ -125,21 +125,13 @@ describe('A presentation whose result waits for the response code', () => {
 
   it('does not wait through the Digital Credentials API, which has no redirect', async () => {
     const expectedOrigins = ['https://shop.example'];
-    await shop.configure({
-      id: 'page',
-      requireResponseCode: true,
-      expectedOrigins,
-      dcApiRequest: 'unsigned',
-      responseMode: 'direct_post',
-    });
+    await shop.configure({ id: 'page', requireResponseCode: true, expectedOrigins, dcApiRequest: 'unsigned', responseMode: 'direct_post' });
     const made = await shop.call('POST', '/verifier/offer', { response_type: 'dc-api', requestId: 'page' });
     expect(made.status, made.text).to.equal(201);
     const { nonce } = made.body.dcApi.requests[0].data;
     const aud = 'origin:https://shop.example';
     const data = { vp_token: { card: [bind({ payload: { nonce } }, held, undefined, { aud })] } };
-    const answer = await shop.service.call('POST', made.body.uri, {
-      json: data,
-    });
+    const answer = await shop.service.call('POST', made.body.uri, { json: data });
     expect(answer.status, answer.text).to.be.below(300);
     expect((await shop.session(made.body.session)).status).to.equal('completed');
   });

@@ -24,10 +24,7 @@ describe('HEAD', () => {
   });
 
   it('never has the effect of GET', async () => {
-    const made = await service.call('POST', '/client', {
-      token,
-      json: { clientId: 'once', roles: ['issuance:offer'] },
-    });
+    const made = await service.call('POST', '/client', { token, json: { clientId: 'once', roles: ['issuance:offer'] } });
     expect(made.status, made.text).to.equal(201);
     for (const path of ['/client/once/secret', '/session', '/client/once', '/acme/credential-offer/x']) {
       const answer = await service.call('HEAD', path, { token });
@@ -163,10 +160,7 @@ describe('Compressed answers', () => {
     };
     await write('/issuer/credentials', {
       id: 'card',
-      config: {
-        format: 'dc+sd-jwt',
-        display: ['en', 'de', 'fr'].map((locale) => ({ name: 'Card', locale, description: LONG })),
-      },
+      config: { format: 'dc+sd-jwt', display: ['en', 'de', 'fr'].map((locale) => ({ name: 'Card', locale, description: LONG })) },
       vct: { name: 'Card', description: LONG },
       schema: { type: 'object', properties: { name: { type: 'string', description: LONG.repeat(4) } } },
       claims: { name: 'Ada' },
@@ -174,10 +168,7 @@ describe('Compressed answers', () => {
     });
     await write('/issuer/config', {
       display: [{ name: 'Acme', locale: 'en' }],
-      chainedAs: {
-        enabled: true,
-        upstream: { issuer: 'https://login.example', clientId: 'us', clientSecret: 'secret' },
-      },
+      chainedAs: { enabled: true, upstream: { issuer: 'https://login.example', clientId: 'us', clientSecret: 'secret' } },
     });
     await write('/trust-list', { id: 'list', entities: [await ownEntity(tenant)] });
     const { uri } = decode((await issue(service, tenant, 'card')).text).payload['status'].status_list;

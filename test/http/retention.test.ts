@@ -90,10 +90,7 @@ describe('Sessions past the retention of their tenant', () => {
   it('that are removed end with their refresh tokens when they are deleted', async () => {
     const { token, ids, wallet } = await populate(service, 'ending');
     const own = (method: string, path: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
-    const stranger = await addClient({ service, token }, 'stranger', {
-      roles: ['issuance:manage'],
-      allowedIssuanceConfigs: ['another'],
-    });
+    const stranger = await addClient({ service, token }, 'stranger', { roles: ['issuance:manage'], allowedIssuanceConfigs: ['another'] });
     expect((await own('PUT', '/session-config', { ttlSeconds: 60, cleanupMode: 'full' })).status).to.equal(200);
     const { uri, session } = (await own('POST', '/issuer/offer', offerBody(ids.credential))).body;
     const tokens = (await wallet.redeem(await wallet.code(uri))).body;
@@ -166,9 +163,7 @@ describe('The data of sessions in the database', () => {
     const key = 'key-of-the-webhook-in-the-clear';
     const auth = { type: 'apiKey', config: { headerName: 'X-Key', value: key } };
     const webhook = { url: `${shop.backend.url}/told`, auth };
-    const credentialClaims = {
-      card: { type: 'inline', claims: { name: 'Wilhelmina Unmistakable', age: 36 } },
-    };
+    const credentialClaims = { card: { type: 'inline', claims: { name: 'Wilhelmina Unmistakable', age: 36 } } };
     await shop.configure({ id: 'told', webhook });
     const held = await shop.issue('card', { credentialClaims });
     const json = {

@@ -84,9 +84,7 @@ describe('A client that is restricted to some configurations', () => {
   });
 
   it('cannot require others before an issuance, and does not learn which exist', async () => {
-    const asking = (presentationConfigId: string) => ({
-      iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId }],
-    });
+    const asking = (presentationConfigId: string) => ({ iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId }] });
     const change = (json: object) => call('PATCH', '/issuer/credentials/mine', json);
     const replace = (json: object) => call('POST', '/issuer/credentials', { ...credentialBody('mine', 'signing'), ...json });
     const hidden = world.ids.presentation;
@@ -111,10 +109,7 @@ describe('A client that is restricted to some configurations', () => {
     const scope = (id: string) => ({ config: { ...credentialBody(id, 'signing').config, scope: 'taken' } });
     const whole = (path: string, json: object) => service.call('PATCH', path, { token: world.token, json });
     const asks = [{ type: 'openid4vp_presentation', presentationConfigId: 'my-question' }];
-    const other = await whole(`/issuer/credentials/${credential}`, {
-      ...scope(credential),
-      iaeActions: asks,
-    });
+    const other = await whole(`/issuer/credentials/${credential}`, { ...scope(credential), iaeActions: asks });
     expect(other.status, other.text).to.equal(200);
     const clash = await call('PATCH', '/issuer/credentials/mine', scope('mine'));
     expectRefusal(clash, 400, 'invalid_input', 'scope');
@@ -284,9 +279,7 @@ describe('Changed rights', () => {
     expect((await set('suspended')).status).to.equal(200);
     expect(await get('/client', token)).to.equal(403);
     const credentials = { client_id: 'short-lived-client', client_secret: 'whatever it is' };
-    const login = await service.call('POST', '/oauth2/token', {
-      json: { grant_type: 'client_credentials', ...credentials },
-    });
+    const login = await service.call('POST', '/oauth2/token', { json: { grant_type: 'client_credentials', ...credentials } });
     expect(login.status).to.equal(401);
     expect((await set('active')).status).to.equal(200);
     expect(await get('/client', token)).to.equal(200);
@@ -351,10 +344,7 @@ describe('The rights that a client may grant', () => {
     const { token } = await createTenant(service, 'acme');
     world = { service, token };
     const mine = { allowedIssuanceConfigs: ['mine'], allowedPresentationConfigs: ['mine'] };
-    restricted = await addClient(world, 'restricted', {
-      roles: ['clients:manage', 'issuance:offer'],
-      ...mine,
-    });
+    restricted = await addClient(world, 'restricted', { roles: ['clients:manage', 'issuance:offer'], ...mine });
     keeper = await addClient(world, 'keeper', { roles: ['clients:manage'] });
   });
   after(() => service.close());

@@ -61,11 +61,7 @@ describe('the round trips to PostgreSQL', () => {
         let nonce = '';
         return {
           offer: async () => {
-            const json = {
-              response_type: 'uri',
-              flow: 'pre_authorized_code',
-              credentialConfigurationIds: [id],
-            };
+            const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [id] };
             uri = (await service.call('POST', '/issuer/offer', { token: acme.token, json })).body.uri;
           },
           'fetching the offer': async () => {
@@ -80,10 +76,7 @@ describe('the round trips to PostgreSQL', () => {
             nonce = await wallet.nonce();
           },
           credential: async () => {
-            const body = {
-              credential_configuration_id: id,
-              proofs: { jwt: [keyProof(newKey(), wallet.issuer, nonce)] },
-            };
+            const body = { credential_configuration_id: id, proofs: { jwt: [keyProof(newKey(), wallet.issuer, nonce)] } };
             const answer = await wallet.request(token, id, { body });
             expect(answer.status, answer.text).to.equal(200);
           },

@@ -250,10 +250,7 @@ describe('The service itself', () => {
 
     before(async () => {
       const port = await freePort(createServer);
-      behind = await startTestService({
-        PORT: String(port),
-        PUBLIC_URL: `http://localhost:${port}/credentials/v1`,
-      });
+      behind = await startTestService({ PORT: String(port), PUBLIC_URL: `http://localhost:${port}/credentials/v1` });
       ({ token } = await createTenant(behind, 'acme'));
     });
     after(() => behind.close());

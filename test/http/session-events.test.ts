@@ -44,11 +44,7 @@ describe('The event stream of a session', () => {
     return messages;
   };
   const offer = async (): Promise<{ uri: string; session: string }> => {
-    const json = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['card'],
-    };
+    const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
     return (await shop.call('POST', '/issuer/offer', json, shop.acme.token)).body;
   };
 
@@ -102,11 +98,7 @@ describe('The event stream of a session', () => {
     const clock = sinon.useFakeTimers({ now: Date.now() + 86_401_000, toFake: ['Date'] });
     try {
       const fresh = await shop.service.call('POST', '/oauth2/token', {
-        json: {
-          grant_type: 'client_credentials',
-          client_id: 'acme-admin',
-          client_secret: await rotated('acme-admin'),
-        },
+        json: { grant_type: 'client_credentials', client_id: 'acme-admin', client_secret: await rotated('acme-admin') },
       });
       const over = await rest(await follow(expiring.session, fresh.body.access_token));
       expect(over.map(({ data }) => data.status)).to.deep.equal(['expired']);
@@ -117,11 +109,7 @@ describe('The event stream of a session', () => {
 
   const rotated = async (clientId: string): Promise<string> => {
     const root = await shop.service.call('POST', '/oauth2/token', {
-      json: {
-        grant_type: 'client_credentials',
-        client_id: 'root',
-        client_secret: 'root-secret-for-the-tests',
-      },
+      json: { grant_type: 'client_credentials', client_id: 'root', client_secret: 'root-secret-for-the-tests' },
     });
     // The token of the tests goes on to count.
     const path = `/client/${clientId}/rotate-secret?graceSeconds=300`;
@@ -252,11 +240,7 @@ describe('A session of a client', () => {
   });
 
   const asAcme = (method: string, path: string, json?: unknown) => shop.call(method, path, json, shop.acme.token);
-  const OFFER = {
-    response_type: 'uri',
-    flow: 'pre_authorized_code',
-    credentialConfigurationIds: ['card'],
-  };
+  const OFFER = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
   const offer = async (more: object = {}): Promise<{ uri: string; session: string }> => {
     const made = await asAcme('POST', '/issuer/offer', { ...OFFER, ...more });
     expect(made.status, made.text).to.equal(201);

@@ -93,9 +93,7 @@ for (const kind of servedDatabases()) {
       response_type: 'uri',
       flow: 'pre_authorized_code',
       credentialConfigurationIds: ['card'],
-      credentialClaims: {
-        card: { type: 'inline', claims: { given_name: 'Ada', family_name: 'x'.repeat(length) } },
-      },
+      credentialClaims: { card: { type: 'inline', claims: { given_name: 'Ada', family_name: 'x'.repeat(length) } } },
     });
     const offer = (more: object = {}, as = token, on = service) => call('POST', '/issuer/offer', { ...offerBody(), ...more }, as, on);
     const request = (more: object = {}) => call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'check', ...more });
@@ -140,10 +138,7 @@ for (const kind of servedDatabases()) {
 
     it('counts the answer stored under an Idempotency-Key, and repeats it when the quota is reached', async () => {
       const keyed = (key: string) =>
-        service.call('POST', '/issuer/offer', {
-          ...{ token, json: offerBody(10) },
-          headers: { 'Idempotency-Key': key },
-        });
+        service.call('POST', '/issuer/offer', { ...{ token, json: offerBody(10) }, headers: { 'Idempotency-Key': key } });
       const sessionBytes = sessionBytesOf(service);
       const before = sessionBytes.usedBy(TENANT as TenantId);
       await offer(offerBody(10));
@@ -184,9 +179,7 @@ for (const kind of servedDatabases()) {
     /** Bytes of the requests of all sessions, as they are stored. */
     const storedRequests = async () =>
       Number((await rawSql(database.url, (run) => run('select coalesce(sum(octet_length(request)), 0) as n from sessions')))[0]?.['n']);
-    const largeData = {
-      transaction_data: [{ type: 'urn:vidimus:note:1', credential_ids: ['pid'], note: 'x'.repeat(20_000) }],
-    };
+    const largeData = { transaction_data: [{ type: 'urn:vidimus:note:1', credential_ids: ['pid'], note: 'x'.repeat(20_000) }] };
     const INVALID = { pid: ['e30.e30.e30~'] };
 
     it('erases the large requests of offers and presentation requests that are cancelled', async () => {
@@ -236,10 +229,7 @@ for (const kind of servedDatabases()) {
       try {
         backend.on('/result', (response) => response.writeHead(500).end());
         const held = await issue(service, { id: TENANT, token }, 'card');
-        const asked = await ask(service, token, 'check', {
-          ...largeData,
-          webhook: { url: `${backend.url}/result` },
-        });
+        const asked = await ask(service, token, 'check', { ...largeData, webhook: { url: `${backend.url}/result` } });
         expect((await present(service, asked, held)).status).to.equal(400);
         const { session } = asked;
         const { body } = await call('GET', `/session/${session}`);
@@ -518,11 +508,7 @@ for (const kind of servedDatabases()) {
     });
 
     it('rejects the session of a token of an external authorization server with 503', async () => {
-      const provider = await startUpstreamProvider({
-        accounts: { alice: {} },
-        resourceScopes: ['card'],
-        algorithm: 'ES256',
-      });
+      const provider = await startUpstreamProvider({ accounts: { alice: {} }, resourceScopes: ['card'], algorithm: 'ES256' });
       try {
         const display = [{ name: 'Acme', locale: 'en' }];
         await created(service, token, '/issuer/config', { display, authServers: [provider.issuer] });
@@ -549,10 +535,7 @@ for (const kind of servedDatabases()) {
         const late = { ...rest, claimsWebhook: { url: `${backend.url}/claims` } };
         await created(service, token, '/issuer/credentials', late);
         const { credentialClaims: _inline, ...body } = offerBody();
-        const { uri } = await created(service, token, '/issuer/offer', {
-          ...body,
-          credentialConfigurationIds: ['late'],
-        });
+        const { uri } = await created(service, token, '/issuer/offer', { ...body, credentialConfigurationIds: ['late'] });
         const wallet = new RawWallet(service, TENANT);
         const access = await wallet.accessToken(uri);
         const free = await occupy(service, TENANT);

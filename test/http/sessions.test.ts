@@ -15,11 +15,7 @@ describe('Sessions through HTTP', () => {
 
   const asAcme = (method: string, path: string, json?: unknown) => shop.call(method, path, json, shop.acme.token);
   const offer = async (): Promise<{ uri: string; session: string }> => {
-    const json = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['card'],
-    };
+    const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
     return (await asAcme('POST', '/issuer/offer', json)).body;
   };
   const client = async (clientId: string, more: object): Promise<string> => {
@@ -114,31 +110,16 @@ describe('Sessions through HTTP', () => {
       const { session } = (await asAcme('POST', '/issuer/offer', json)).body;
       const { body, text } = await asAcme('GET', `/session/${session}`);
       const masked = { ...auth, config: { ...auth.config, value: '***' } };
-      expect(body.credentialPayload).to.deep.equal({
-        ...json,
-        notifyWebhook: { ...notifyWebhook, auth: masked },
-      });
+      expect(body.credentialPayload).to.deep.equal({ ...json, notifyWebhook: { ...notifyWebhook, auth: masked } });
       expect(text).to.not.include('hush');
     });
 
     it('contain the properties of the API document', async () => {
       const { session, uri } = await offer();
       const { body } = await asAcme('GET', `/session/${session}`);
-      expect(body).to.deep.include({
-        id: session,
-        status: 'active',
-        tenantId: 'acme',
-        useDcApi: false,
-        notifications: [],
-        offerUrl: uri,
-      });
+      expect(body).to.deep.include({ id: session, status: 'active', tenantId: 'acme', useDcApi: false, notifications: [], offerUrl: uri });
       expect(Object.keys(body.tenant)).to.deep.equal(['id', 'name', 'description', 'status', 'createdAt']);
-      expect(body.tenant).to.include({
-        id: 'acme',
-        name: 'Tenant acme',
-        description: null,
-        status: 'active',
-      });
+      expect(body.tenant).to.include({ id: 'acme', name: 'Tenant acme', description: null, status: 'active' });
       for (const name of ['createdAt', 'updatedAt', 'expiresAt']) expect(new Date(body[name]).toISOString()).to.equal(body[name]);
       const asked = await shop.ask();
       const verification = await shop.session(asked.session);
@@ -249,10 +230,7 @@ describe('Sessions through HTTP', () => {
       };
       const issuing = await client('issuing', { roles: ['issuance:offer'] });
       const presenting = await client('presenting', { roles: ['presentation:request'] });
-      const restricted = await client('restricted', {
-        roles: ['issuance:offer'],
-        allowedIssuanceConfigs: ['card-status'],
-      });
+      const restricted = await client('restricted', { roles: ['issuance:offer'], allowedIssuanceConfigs: ['card-status'] });
       const other = await client('other', { roles: ['clients:manage'] });
       expect((await shop.call('GET', `/session/${session}`, undefined, issuing)).status).to.equal(200);
       expect(await see(presenting)).to.deep.equal([404, false, 404]);

@@ -39,10 +39,7 @@ describe('the simulated wallet', () => {
   after(() => world.close());
 
   it('shows the issuer and the credentials of an offer, in the language of the user', async () => {
-    const { uri } = await world.offer(['diploma', 'licence'], {
-      tx_code: '493536',
-      tx_code_description: 'by mail',
-    });
+    const { uri } = await world.offer(['diploma', 'licence'], { tx_code: '493536', tx_code_description: 'by mail' });
     const read = await world.wallet.readOffer(uri);
     expect(read.issuer.name).to.equal('Tenant acme');
     expect(read.grant).to.equal('pre_authorized_code');
@@ -144,10 +141,7 @@ describe('the simulated wallet', () => {
   it('answers with what it has where the verifier accepts one of several', async () => {
     await world.post('/verifier/config', {
       id: 'either',
-      dcql_query: {
-        credentials: [QUERIES.diploma, QUERIES.licence],
-        credential_sets: [{ options: [['licence'], ['diploma']] }],
-      },
+      dcql_query: { credentials: [QUERIES.diploma, QUERIES.licence], credential_sets: [{ options: [['licence'], ['diploma']] }] },
       trustAnchors: [{ keyChainId: 'gb' }],
     });
     const other = new SimulatedWallet();
@@ -173,10 +167,7 @@ describe('the simulated wallet', () => {
       const asked = await Promise.all(NAMES.map((name) => world.ask(name)));
       const links = [offered.uri, ...asked.map(({ uri }) => uri)];
       const ran = await promisify(execFile)(process.execPath, [script, ...links], { env: bareEnvironment() });
-      expect(JSON.parse(ran.stdout)).to.deep.equal({
-        formats: ['dc+sd-jwt', 'mso_mdoc'],
-        statuses: [200, 200],
-      });
+      expect(JSON.parse(ran.stdout)).to.deep.equal({ formats: ['dc+sd-jwt', 'mso_mdoc'], statuses: [200, 200] });
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
@@ -228,9 +219,7 @@ describe('a simulated wallet that misbehaves', () => {
 
       it('replay: the first answer counts, the repetition does not', async () => {
         const { uri, session: id } = await world.ask(name);
-        const answer = await world.wallet.present(await world.wallet.readRequest(uri), {
-          misbehave: 'replay',
-        });
+        const answer = await world.wallet.present(await world.wallet.readRequest(uri), { misbehave: 'replay' });
         expect(answer.status).to.equal(200);
         expect(answer.repeated?.status).to.equal(400);
         expect(answer.repeated?.body).to.include({ error: 'invalid_request' });
@@ -239,9 +228,7 @@ describe('a simulated wallet that misbehaves', () => {
 
       it('decline: the verifier learns that the user declined', async () => {
         const { uri, session: id } = await world.ask(name);
-        const answer = await world.wallet.present(await world.wallet.readRequest(uri), {
-          misbehave: 'decline',
-        });
+        const answer = await world.wallet.present(await world.wallet.readRequest(uri), { misbehave: 'decline' });
         expect(answer.status).to.equal(200);
         const { status, failure } = await world.session(id);
         expect([status, failure.code]).to.deep.equal(['failed', 'access_denied']);
@@ -267,16 +254,11 @@ describe('a simulated wallet that misbehaves', () => {
     if (credential === undefined) throw new Error('no card');
     const shown = async (disclose: readonly Path[]) => {
       const { uri, session: id } = await world.ask('diploma');
-      await world.wallet.present(await world.wallet.readRequest(uri), {
-        choice: { diploma: { credential, disclose } },
-      });
+      await world.wallet.present(await world.wallet.readRequest(uri), { choice: { diploma: { credential, disclose } } });
       return world.session(id);
     };
     const asked = QUERIES.diploma.claims.map(({ path }) => path);
-    expect((await shown([...asked, ['languages', 1]])).credentials[0].values).to.deep.include({
-      ...TOLD.diploma,
-      languages: ['fr'],
-    });
+    expect((await shown([...asked, ['languages', 1]])).credentials[0].values).to.deep.include({ ...TOLD.diploma, languages: ['fr'] });
     expect((await shown(asked.slice(1))).failure.message).to.include('missing_claim');
   });
 
@@ -316,10 +298,7 @@ describe('A deceived simulated wallet', () => {
   const inCredential = (change: (text: string) => string) => (body: string) => {
     const answer = JSON.parse(body) as { credentials?: { credential: string }[] };
     if (answer.credentials === undefined) return body;
-    return JSON.stringify({
-      ...answer,
-      credentials: answer.credentials.map(({ credential }) => ({ credential: change(credential) })),
-    });
+    return JSON.stringify({ ...answer, credentials: answer.credentials.map(({ credential }) => ({ credential: change(credential) })) });
   };
   const asBytes = (text: string, from: string, to: string) =>
     Buffer.from(Buffer.from(text, 'base64url').toString('latin1').replace(from, to), 'latin1').toString('base64url');

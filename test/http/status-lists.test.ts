@@ -124,18 +124,13 @@ describe('Status lists through HTTP', () => {
       const bytes = Buffer.from(await response.arrayBuffer());
       const { algorithm, chain, payload, toVerify, signature } = parseStatusListCwt(bytes);
       const { aggregation_uri: _, ...list } = jwt['status_list'];
-      expect(payload).to.deep.equal({
-        ...{ sub: jwt['sub'], iat: jwt['iat'], exp: jwt['exp'], ttl: jwt['ttl'] },
-        status_list: list,
-      });
+      expect(payload).to.deep.equal({ ...{ sub: jwt['sub'], iat: jwt['iat'], exp: jwt['exp'], ttl: jwt['ttl'] }, status_list: list });
       expect(algorithm).to.equal('ES256');
       expect(chain).to.deep.equal(decode((await fetchList(uri)).text).header['x5c']);
       const leaf = new X509Certificate(Buffer.from(chain?.[0] ?? '', 'base64'));
       const key = { key: leaf.publicKey, dsaEncoding: 'ieee-p1363' } as const;
       expect(verify('sha256', toVerify, key, signature)).to.equal(true);
-      const again = await fetch(uri, {
-        headers: { Accept: CWT, 'If-None-Match': response.headers.get('etag') ?? '' },
-      });
+      const again = await fetch(uri, { headers: { Accept: CWT, 'If-None-Match': response.headers.get('etag') ?? '' } });
       expect(again.status).to.equal(304);
       expect((await fetchList('/plain/status-list/unknown', { Accept: CWT })).status).to.equal(404);
     });
@@ -243,11 +238,7 @@ describe('Status lists through HTTP', () => {
     const second = { ...CARD, id: 'second' };
     await service.call('POST', '/issuer/credentials', { token: tenant.token, json: second });
     const wallet = new RawWallet(service, 'two');
-    const json = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['card', 'second'],
-    };
+    const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card', 'second'] };
     const offer = (await service.call('POST', '/issuer/offer', { token: tenant.token, json })).body;
     const token = await wallet.accessToken(offer.uri);
     const references: { idx: number; uri: string }[] = [];
@@ -285,11 +276,7 @@ describe('Status lists through HTTP', () => {
     const references: { idx: number; uri: string }[] = [];
     let last = '';
     for (const size of [50, 50, 20]) {
-      const json = {
-        response_type: 'uri',
-        flow: 'pre_authorized_code',
-        credentialConfigurationIds: ['card'],
-      };
+      const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
       const offer = (await service.call('POST', '/issuer/offer', { token: tenant.token, json })).body;
       const token = await wallet.accessToken(offer.uri);
       const nonce = await wallet.nonce();
@@ -331,13 +318,7 @@ describe('Status lists through HTTP', () => {
   it('have the shape of the tenant settings, which is validated, and null resets it', async () => {
     const { token } = await createTenant(service, 'shaped');
     const put = (json: object) => service.call('PUT', '/status-list-config', { token, json });
-    const defaults = {
-      capacity: 100_000,
-      bits: 1,
-      ttl: 3600,
-      immediateUpdate: false,
-      enableAggregation: true,
-    };
+    const defaults = { capacity: 100_000, bits: 1, ttl: 3600, immediateUpdate: false, enableAggregation: true };
     expect((await service.call('GET', '/status-list-config', { token })).body).to.deep.equal(defaults);
     for (const bad of [{ capacity: 99 }, { bits: 3 }, { ttl: 59 }, { immediateUpdate: 'yes' }, { bits: '1' }])
       expect((await put(bad)).status, JSON.stringify(bad)).to.equal(400);
@@ -345,12 +326,7 @@ describe('Status lists through HTTP', () => {
     const { warnings, ...shape } = (await put(wanted)).body;
     expect(shape).to.deep.equal(wanted);
     expect(warnings.map(({ member }: { member: string }) => member)).to.deep.equal(['capacity']);
-    expect((await put({ bits: null, capacity: null })).body).to.deep.equal({
-      ...wanted,
-      bits: 1,
-      capacity: 100_000,
-      warnings: [],
-    });
+    expect((await put({ bits: null, capacity: null })).body).to.deep.equal({ ...wanted, bits: 1, capacity: 100_000, warnings: [] });
     const none = { ttl: null, immediateUpdate: null, enableAggregation: null };
     expect((await put(none)).body).to.deep.equal({ ...defaults, warnings: [] });
   });

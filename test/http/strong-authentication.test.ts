@@ -39,19 +39,10 @@ describe('strong customer authentication (TS12)', () => {
   const hashesOf = ({ payload: { transaction_data: texts } }: Asked) =>
     (texts as string[]).map((text) => createHash('sha256').update(text).digest('base64url'));
   async function confirm(asked: Asked, claims: object) {
-    const own = {
-      transaction_data_hashes: hashesOf(asked),
-      transaction_data_hashes_alg: 'sha-256',
-      ...claims,
-    };
+    const own = { transaction_data_hashes: hashesOf(asked), transaction_data_hashes_alg: 'sha-256', ...claims };
     return shop.post(asked, await formOf(asked, { card: [bind(asked, held, ['name'], own)] }));
   }
-  const strong = (changes: object = {}) => ({
-    jti: randomUUID(),
-    amr: AMR,
-    response_mode: 'direct_post.jwt',
-    ...changes,
-  });
+  const strong = (changes: object = {}) => ({ jti: randomUUID(), amr: AMR, response_mode: 'direct_post.jwt', ...changes });
 
   for (const id of ['pay', 'bank']) {
     it(`is returned with the verified data, for a type of ${id === 'pay' ? 'TS12' : 'a rulebook'}`, async () => {
@@ -112,9 +103,7 @@ describe('strong customer authentication (TS12)', () => {
     const asked = await shop.ask('pay');
     const other = await shop.ask('told');
     const transaction_data_hashes = hashesOf(other);
-    const dearer = await shop.ask('plain', {
-      transaction_data: [entry({ payload: { ...payload, amount: 42 } })],
-    });
+    const dearer = await shop.ask('plain', { transaction_data: [entry({ payload: { ...payload, amount: 42 } })] });
     for (const hashes of [hashesOf(dearer), [...transaction_data_hashes, ...hashesOf(dearer)]]) {
       const fresh = await shop.ask('pay');
       const answer = await confirm(fresh, strong({ transaction_data_hashes: hashes }));

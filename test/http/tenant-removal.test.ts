@@ -137,10 +137,7 @@ for (const kind of servedDatabases()) {
       broken.removeRemainingRows = async () => 0;
       expect((await remove()).status).to.equal(200);
       const { container } = service.service;
-      const verify = new VerifyAuditLog({
-        store: container.get(Store),
-        macs: container.get(Cipher).macs(AUDIT_LOG),
-      });
+      const verify = new VerifyAuditLog({ store: container.get(Store), macs: container.get(Cipher).macs(AUDIT_LOG) });
       for await (const report of verify.execute()) expect(report.fault, report.scope).to.equal(undefined);
       const again = await createTenant(service, DOOMED);
       for (const path of ['/session', '/issuer/credentials', '/verifier/config', '/status-lists', '/trust-list']) {
@@ -210,9 +207,7 @@ for (const kind of servedDatabases()) {
       const store = service.service.container.get(Store);
       expect((await remove()).status).to.equal(200);
       const document = { id: 'late', createdAt: new Date(), updatedAt: new Date() } as never;
-      const late = store.forTenant(DOOMED as TenantId, (own) => own.presentationConfigurations.put(document), {
-        by: 'system',
-      });
+      const late = store.forTenant(DOOMED as TenantId, (own) => own.presentationConfigurations.put(document), { by: 'system' });
       let code: unknown;
       await late.catch((error) => {
         code = error.code;

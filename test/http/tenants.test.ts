@@ -76,10 +76,7 @@ describe('Tenants through HTTP', () => {
     const changed = await call('PATCH', '/tenant/whose', { organization: 'Acme SE', contact: null });
     expect(changed.body).to.deep.include({ ...said, organization: 'Acme SE', contact: null });
     const { clients: _clients, warnings: _warnings, ...shown } = changed.body;
-    expect((await call('PATCH', '/tenant/whose', shown)).body).to.deep.include({
-      organization: 'Acme SE',
-      address,
-    });
+    expect((await call('PATCH', '/tenant/whose', shown)).body).to.deep.include({ organization: 'Acme SE', address });
     for (const [member, value] of [
       ['organization', 'x'.repeat(65)],
       ['organizationIdentifier', 'DE 123'],
@@ -121,12 +118,7 @@ describe('Tenants through HTTP', () => {
     const { container } = service.service;
     const planted = { ...json, tenantId: 'squatter' as TenantId, secretHash: '', pickUp: null, version: 1 };
     const rest = { allowedPresentationConfigs: null, allowedIssuanceConfigs: null, description: null };
-    const times = {
-      createdAt: new Date(),
-      updatedAt: new Date(),
-      formerSecretUntil: null,
-      secretRevision: 0,
-    };
+    const times = { createdAt: new Date(), updatedAt: new Date(), formerSecretUntil: null, secretRevision: 0 };
     const client: Client = { ...planted, ...rest, ...times, roles: ['issuance:offer'] };
     await container.get(Store).forService(({ clients }) => clients.add(client), { by: 'system' });
     const later = await create({ id: 'later', name: 'Later', roles: ['clients:manage'] });
@@ -142,30 +134,18 @@ describe('Tenants through HTTP', () => {
       const answer = await call('PATCH', '/tenant/patched', json);
       expect(answer.status, answer.text).to.equal(200);
       const { name, description, ...rest } = answer.body;
-      return {
-        name,
-        description,
-        sessionConfig: rest.sessionConfig,
-        statusListConfig: rest.statusListConfig,
-      };
+      return { name, description, sessionConfig: rest.sessionConfig, statusListConfig: rest.statusListConfig };
     };
     const all = { name: 'One', description: 'First', sessionConfig, statusListConfig };
     expect(await patch({})).to.deep.equal(all);
-    expect(await patch({ name: 'Two', description: null })).to.deep.equal({
-      ...all,
-      name: 'Two',
-      description: null,
-    });
+    expect(await patch({ name: 'Two', description: null })).to.deep.equal({ ...all, name: 'Two', description: null });
     expect((await patch({ sessionConfig: { ttlSeconds: null } })).sessionConfig).to.deep.equal({
       ttlSeconds: null,
       cleanupMode: 'anonymize',
     });
     const lists = await patch({ statusListConfig: { bits: null, immediateUpdate: true } });
     expect(lists.statusListConfig).to.deep.equal({ capacity: 200, ttl: 60, immediateUpdate: true });
-    expect(await patch({ sessionConfig: null, statusListConfig: null })).to.include({
-      sessionConfig: null,
-      statusListConfig: null,
-    });
+    expect(await patch({ sessionConfig: null, statusListConfig: null })).to.include({ sessionConfig: null, statusListConfig: null });
     const bad = await call('PATCH', '/tenant/patched', { name: 'Three', sessionConfig: { ttlSeconds: 1 } });
     expect(bad.status).to.equal(400);
     expect((await call('GET', '/tenant/patched')).body.name).to.equal('Two');
@@ -182,11 +162,7 @@ describe('Tenants through HTTP', () => {
       cleanupMode: 'anonymize',
       warnings: [],
     });
-    expect((await own('PUT', { ttlSeconds: null })).body).to.deep.equal({
-      ...defaults,
-      cleanupMode: 'anonymize',
-      warnings: [],
-    });
+    expect((await own('PUT', { ttlSeconds: null })).body).to.deep.equal({ ...defaults, cleanupMode: 'anonymize', warnings: [] });
     expect((await own('PUT', { ttlSeconds: 59 })).status).to.equal(400);
     const reset = await own('DELETE');
     expect([reset.status, reset.body]).to.deep.equal([200, defaults]);
@@ -296,9 +272,7 @@ for (const kind of servedDatabases()) {
       expect((await call('PATCH', '/tenant/trial', { endsAt: zone })).body).to.include({ endsAt: later });
       expect((await call('PATCH', '/tenant/trial', { endsAt: null })).body).to.include({ endsAt: null });
       expect((await call('GET', '/tenant/trial')).body).to.include({ endsAt: null });
-      expect((await call('POST', '/tenant', { id: 'stays', name: 'Stays' })).body).to.include({
-        endsAt: null,
-      });
+      expect((await call('POST', '/tenant', { id: 'stays', name: 'Stays' })).body).to.include({ endsAt: null });
     });
 
     it('cannot expire in the past, in the far future or at an invalid time', async () => {

@@ -31,9 +31,7 @@ describe('The trust forecast of a tenant', () => {
     [acme, other] = [await populate(service, 'acme-corp'), await populate(service, 'bravo-corp')];
     [anchor, operator] = [await certify({ name: 'Issuer', ca: true }), await certify({ name: 'Operator' })];
     const trustAnchors = [{ certificate: pem(anchor) }, { trustList: LIST, signedBy: [pem(operator)], follow: { territories: ['DE'] } }];
-    const query = {
-      credentials: [{ id: 'c', format: 'dc+sd-jwt', meta: { vct_values: ['urn:x:1'] } }],
-    };
+    const query = { credentials: [{ id: 'c', format: 'dc+sd-jwt', meta: { vct_values: ['urn:x:1'] } }] };
     for (const id of ['first', 'second']) {
       const json = { id, dcql_query: query, trustAnchors };
       expect((await service.call('POST', '/verifier/config', { token: acme.token, json })).status).to.equal(201);

@@ -103,15 +103,7 @@ describe('Trust lists through HTTP', () => {
       });
       expect(answer.status, answer.text).to.equal(201);
       expect(postal(answer.body)).to.deep.equal([
-        [
-          {
-            lang: 'en',
-            StreetAddress: 'Hauptstraße 1',
-            Locality: 'Berlin',
-            PostalCode: '10115',
-            Country: 'DE',
-          },
-        ],
+        [{ lang: 'en', StreetAddress: 'Hauptstraße 1', Locality: 'Berlin', PostalCode: '10115', Country: 'DE' }],
         [{ lang: 'en', StreetAddress: 'Rue 1', Country: 'FR' }],
         [{ lang: 'en', StreetAddress: 'Ring 1', Country: 'AT' }],
       ]);
@@ -303,10 +295,7 @@ describe('Trust lists through HTTP', () => {
       expect(bare.body.errors.map(({ path }: { path: string }) => path.split('.').at(-1))).to.deep.equal(members);
       const kept = await made('EUPIDProvidersList', { ...EXPLICIT, HistoricalInformationPeriod: 65_535 });
       expect(kept.body.errors?.[0].path).to.match(/HistoricalInformationPeriod$/);
-      const foreign = await made('EUPIDProvidersList', {
-        ...EXPLICIT,
-        SchemeOperatorName: [{ lang: 'en', value: 'Somebody else' }],
-      });
+      const foreign = await made('EUPIDProvidersList', { ...EXPLICIT, SchemeOperatorName: [{ lang: 'en', value: 'Somebody else' }] });
       expect(foreign.body.errors?.map(({ path }: { path: string }) => path)).to.deep.equal(['keyChainId']);
       expect(foreign.body.detail).to.match(/names the organization Tenant acme, the list Somebody else/);
       const nowhere = await made('EUPIDProvidersList', EXPLICIT);
@@ -385,12 +374,7 @@ describe('Trust lists through HTTP', () => {
         ...EXPLICIT,
       };
       const data = { LoTE: { ListAndSchemeInformation: scheme } };
-      await ok('POST', '/key-chain', {
-        id: 'agency',
-        usageType: 'trustList',
-        organization: 'Agency',
-        country: 'EU',
-      });
+      await ok('POST', '/key-chain', { id: 'agency', usageType: 'trustList', organization: 'Agency', country: 'EU' });
       const made = await ok('POST', '/trust-list', { keyChainId: 'agency', entities: [internal()], data });
       expect(made.warnings).to.deep.equal([]);
     });
@@ -412,11 +396,7 @@ describe('Trust lists through HTTP', () => {
 
     it('is signed by the chosen key chain, by either of its names', async () => {
       await ok('POST', '/key-chain', { id: 'lists-2', usageType: 'trustList' });
-      const entity = {
-        type: 'internal',
-        issuerCertId: 'signing',
-        info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
-      };
+      const entity = { type: 'internal', issuerCertId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } };
       for (const reference of [{ certId: 'lists-2' }, { keyChainId: 'lists-2' }]) {
         const made = await ok('POST', '/trust-list', { ...reference, entities: [entity] });
         expect(made).to.include({ certId: 'lists-2', keyChainId: 'lists-2' });
@@ -482,10 +462,7 @@ describe('Trust lists through HTTP', () => {
 
       const large = pem(await certify({ name: 'x'.repeat(5_000) }));
       const heavy = Array.from({ length: 30 }, (_, index) =>
-        external({
-          issuerCertPem: large,
-          info: { name: `University ${index}`, country: 'DE', streetAddress: 'Weg 1' },
-        }),
+        external({ issuerCertPem: large, info: { name: `University ${index}`, country: 'DE', streetAddress: 'Weg 1' } }),
       );
       await ok('PUT', '/trust-list/paged', titled('heavy', heavy));
       for (let again = 0; again < 11; again++) await ok('PATCH', '/trust-list/paged', {});
@@ -522,10 +499,7 @@ describe('Trust lists through HTTP', () => {
     it('is rejected without a change for what cannot be listed or signed', async () => {
       const own = (changes: object) => ({ entities: [internal(changes)] });
       const other = (changes: object) => ({ entities: [external(changes)] });
-      const scheme = (members: object) => ({
-        entities: [],
-        data: { LoTE: { ListAndSchemeInformation: members } },
-      });
+      const scheme = (members: object) => ({ entities: [], data: { LoTE: { ListAndSchemeInformation: members } } });
       const twice = (changes: object) => ({ entities: [external(), external(changes)] });
       const over = await certify({ name: 'Over', until: '2025-06-01T00:00:00Z' });
       const endless = await certify({ name: 'Endless', validity: { notAfter: '271399000000Z' } });
@@ -631,10 +605,7 @@ describe('Trust lists through HTTP', () => {
         entities: [
           internal(),
           external(),
-          external({
-            revocationCertPem: undefined,
-            info: { name: 'Else', country: 'DE', streetAddress: 'Weg 1' },
-          }),
+          external({ revocationCertPem: undefined, info: { name: 'Else', country: 'DE', streetAddress: 'Weg 1' } }),
         ],
         data: { LoTE: { ListAndSchemeInformation: scheme } },
       };

@@ -26,12 +26,7 @@ describe('A presentation configuration that is tried by its address', () => {
     signer = await certify({ name: 'Signer', by: ca });
     const credentials = [
       { id: 'card', format: 'dc+sd-jwt', meta: { vct_values: [VCT] }, claims: [{ path: ['name'] }] },
-      {
-        id: 'plastic',
-        format: 'mso_mdoc',
-        meta: { doctype_value: DOC_TYPE },
-        claims: [{ path: [NAMESPACE, 'name'] }],
-      },
+      { id: 'plastic', format: 'mso_mdoc', meta: { doctype_value: DOC_TYPE }, claims: [{ path: [NAMESPACE, 'name'] }] },
     ];
     const json = { id: 'both', dcql_query: { credentials }, trustAnchors: [{ certificate: pem(ca) }] };
     const made = await service.call('POST', '/verifier/config', { token, json });

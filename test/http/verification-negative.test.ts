@@ -84,11 +84,7 @@ describe('Presentations that a verifier must reject', () => {
     await expectTaken(world, 'dc+sd-jwt', listedCard.configuration(world), (asked) => listedCard.present(world, asked));
     const transaction_data = [{ type: 'urn:example:payment', credential_ids: ['card'] }];
     await expectTaken(world, 'dc+sd-jwt', { transaction_data }, (asked) =>
-      world.card(asked, {
-        kb: {
-          transaction_data_hashes: asked.payload['transaction_data'].map((text: string) => digestOf(text)),
-        },
-      }),
+      world.card(asked, { kb: { transaction_data_hashes: asked.payload['transaction_data'].map((text: string) => digestOf(text)) } }),
     );
   });
   describe('results', () => {

@@ -33,10 +33,7 @@ describe('A response to a presentation request', () => {
         // N31
         'as JSON',
         'plain',
-        (asked) =>
-          shop.service.call('POST', asked.payload['response_uri'], {
-            json: { vp_token: tokenFor(asked), state: state(asked) },
-          }),
+        (asked) => shop.service.call('POST', asked.payload['response_uri'], { json: { vp_token: tokenFor(asked), state: state(asked) } }),
         415,
       ],
       // N32
@@ -96,10 +93,7 @@ describe('A response to a presentation request', () => {
 
   describe('ends the session', () => {
     type Case = [string, string, (asked: Asked) => Promise<Record<string, string>> | Record<string, string>];
-    const plain = (asked: Asked) => ({
-      vp_token: JSON.stringify(tokenFor(asked)),
-      state: asked.payload['state'] as string,
-    });
+    const plain = (asked: Asked) => ({ vp_token: JSON.stringify(tokenFor(asked)), state: asked.payload['state'] as string });
     const sealed = (asked: Asked) => encrypt(asked, { vp_token: tokenFor(asked), state: asked.payload['state'] });
     const cases: Case[] = [
       // N34
@@ -201,12 +195,7 @@ describe('A response to a presentation request', () => {
   });
 });
 
-type Attempt = {
-  readonly at: string;
-  readonly code: string;
-  readonly reason: string;
-  readonly requestId: string;
-};
+type Attempt = { readonly at: string; readonly code: string; readonly reason: string; readonly requestId: string };
 
 describe('An unreadable response to a presentation request', () => {
   let shop: Shop;
@@ -216,11 +205,7 @@ describe('An unreadable response to a presentation request', () => {
     shop = await Shop.open();
     await shop.configure({ id: 'plain', responseMode: 'direct_post' });
     await shop.configure({ id: 'page', expectedOrigins: ['https://shop.example'] });
-    await shop.configure({
-      id: 'plain-page',
-      expectedOrigins: ['https://shop.example'],
-      responseMode: 'direct_post',
-    });
+    await shop.configure({ id: 'plain-page', expectedOrigins: ['https://shop.example'], responseMode: 'direct_post' });
     held = await shop.issue();
   });
   after(() => shop.close());
@@ -280,10 +265,7 @@ describe('An unreadable response to a presentation request', () => {
   ];
   for (const [configuration, body, reason] of ofPages) {
     it(`is recorded when a page passes ${JSON.stringify(body)} (${configuration})`, async () => {
-      const made = await shop.call('POST', '/verifier/offer', {
-        response_type: 'dc-api',
-        requestId: configuration,
-      });
+      const made = await shop.call('POST', '/verifier/offer', { response_type: 'dc-api', requestId: configuration });
       const headers = { 'Content-Type': 'application/json' };
       const sent = typeof body === 'string' ? { text: body, headers } : { json: body };
       expect((await shop.service.call('POST', made.body.uri, sent)).status).to.equal(400);

@@ -18,10 +18,7 @@ describe('The return to the verifier after a presentation', () => {
     shop.backend.on('/nonsense', { json: { redirectUri: 'javascript:alert(1)' } });
     shop.backend.on('/plain', (response) => response.writeHead(200).end('OK'));
     shop.backend.on('/down', (response) => response.writeHead(503).end());
-    const webhook = (path: string) => ({
-      url: shop.backend.url + path,
-      auth: auth(KEY),
-    });
+    const webhook = (path: string) => ({ url: shop.backend.url + path, auth: auth(KEY) });
     const redirectUri = 'https://shop.example/done/{sessionId}?lang=en#there';
     await shop.configure({ id: 'back', redirectUri });
     for (const path of ['elsewhere', 'nonsense', 'down', 'plain'])
@@ -225,11 +222,7 @@ describe('a presentation request with a redirect, on two devices', () => {
     if (url === null) {
       const members = Object.fromEntries(searchParams) as Record<string, string>;
       const json = (name: string) => JSON.parse(members[name] ?? '{}');
-      const payload = {
-        ...members,
-        dcql_query: json('dcql_query'),
-        client_metadata: json('client_metadata'),
-      };
+      const payload = { ...members, dcql_query: json('dcql_query'), client_metadata: json('client_metadata') };
       return { ...common, text: '', header: {}, payload };
     }
     const isPost = searchParams.get('request_uri_method') === 'post';
@@ -262,9 +255,7 @@ describe('a presentation request with a redirect, on two devices', () => {
 
       const other = await offer(requestId);
       const onOtherDevice = await answer(await read(other, 'crossDeviceUri'), requestId);
-      expect(onOtherDevice.body, onOtherDevice.text).to.deep.equal({
-        redirect_uri: `${shop.service.address}/shop/presented`,
-      });
+      expect(onOtherDevice.body, onOtherDevice.text).to.deep.equal({ redirect_uri: `${shop.service.address}/shop/presented` });
       const session = await shop.session(other.session);
       expect(session['status']).to.equal('completed');
       expect(JSON.stringify(session['credentials'])).to.match(/Ada|Lovelace/);

@@ -37,11 +37,7 @@ describe('Verifying through HTTP', () => {
 
     it('contains only what the protocol defines', async () => {
       const { payload, session: id, url } = await shop.ask();
-      expect(payload).to.include({
-        response_type: 'vp_token',
-        response_mode: 'direct_post.jwt',
-        aud: 'https://self-issued.me/v2',
-      });
+      expect(payload).to.include({ response_type: 'vp_token', response_mode: 'direct_post.jwt', aud: 'https://self-issued.me/v2' });
       expect(payload).to.have.all.keys(
         ...['response_type', 'response_mode', 'client_id', 'response_uri', 'aud', 'nonce', 'state'],
         ...['dcql_query', 'client_metadata', 'iat', 'exp'],
@@ -146,9 +142,7 @@ describe('Verifying through HTTP', () => {
       for (const answer of answers) expect(answer.status).to.equal(404);
       expect(new Set(answers.map(({ text }) => text)).size, 'alike').to.equal(1);
       expect(answers[0]?.text).to.not.include('shop');
-      const posted = await shop.service.call('POST', `/acme/response/${id}`, {
-        form: { error: 'x', state: 'y' },
-      });
+      const posted = await shop.service.call('POST', `/acme/response/${id}`, { form: { error: 'x', state: 'y' } });
       expect(posted.status).to.equal(404);
     });
 
@@ -317,10 +311,7 @@ describe('the status of a presented credential', () => {
         startTestService({ OUTBOUND_ALLOW: '' }),
       ]);
       acme = await createTenant(issuer, 'acme');
-      await issuer.call('POST', '/issuer/config', {
-        token: acme.token,
-        json: { display: [{ name: 'Acme', locale: 'en' }] },
-      });
+      await issuer.call('POST', '/issuer/config', { token: acme.token, json: { display: [{ name: 'Acme', locale: 'en' }] } });
       const card = {
         id: 'card',
         config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
@@ -370,9 +361,7 @@ describe('the status of a presented credential', () => {
       try {
         const { token } = await createTenant(late, 'shop');
         tokens.set(late, token);
-        const { body } = await verifier.call('GET', '/verifier/config/check', {
-          token: tokens.get(verifier) ?? '',
-        });
+        const { body } = await verifier.call('GET', '/verifier/config/check', { token: tokens.get(verifier) ?? '' });
         const json = { id: 'check', dcql_query: QUERY, trustAnchors: body.trustAnchors };
         await late.call('POST', '/verifier/config', { token, json });
         expect(await attempt(late)).to.satisfy(refusedFor('status_unavailable'));

@@ -62,12 +62,7 @@ for (const { name, open } of servedDatabases()) {
 
     const session = async (id: string) => (await service.call('GET', `/session/${id}`, { token })).body;
     const offer = async (more: object = {}): Promise<{ uri: string; session: string }> => {
-      const json = {
-        response_type: 'uri',
-        flow: 'pre_authorized_code',
-        credentialConfigurationIds: ['pid'],
-        ...more,
-      };
+      const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'], ...more };
       const answer = await service.call('POST', '/issuer/offer', { token, json });
       expect(answer.status, answer.text).to.equal(201);
       return answer.body;
@@ -97,12 +92,7 @@ for (const { name, open } of servedDatabases()) {
       expect(readableClaims(credential?.text ?? '')).to.deep.equal(CITIZEN);
       expect(backend.calls).to.have.length(1);
       const [call] = backend.at('/claims');
-      expect(call?.body).to.deep.equal({
-        session: id,
-        credential_configuration_id: 'pid',
-        identity: {},
-        credentials: [],
-      });
+      expect(call?.body).to.deep.equal({ session: id, credential_configuration_id: 'pid', identity: {}, credentials: [] });
       expect(call?.headers).to.include({ 'content-type': 'application/json', 'x-api-key': KEY });
       const completed = await session(id);
       expect(completed).to.include({ status: 'completed', kind: 'issuance' });

@@ -104,11 +104,7 @@ describe('Warnings of a tenant without a profile', () => {
   it('contain general rules for requests that contradict HAIP', async () => {
     const rules = [];
     for (const [id, body] of await presentations()) {
-      const warnings = await written('POST', '/verifier/config', {
-        id,
-        redirectUri: 'https://shop.example/',
-        ...body,
-      });
+      const warnings = await written('POST', '/verifier/config', { id, redirectUri: 'https://shop.example/', ...body });
       await written('PATCH', `/verifier/config/${id}`, { description: 'Changed' });
       rules.push([id, ...warnings.map(({ rule }) => rule)]);
     }
@@ -142,9 +138,7 @@ describe('Warnings of a tenant without a profile', () => {
     const manager = await service.rootToken();
     const body = { id: 'second', name: 'Second', statusListConfig: { ttl: 864_000 } };
     const { body: made } = await service.call('POST', '/tenant', { token: manager, json: body });
-    expect(rulesOf(made.warnings)).to.deep.equal({
-      'statusListConfig.ttl': 'Token Status List section 13.7',
-    });
+    expect(rulesOf(made.warnings)).to.deep.equal({ 'statusListConfig.ttl': 'Token Status List section 13.7' });
   });
 
   it('say that European readers expect separate authorities for an imported certificate of mixed usages', async () => {

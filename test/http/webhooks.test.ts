@@ -88,10 +88,7 @@ for (const kind of servedDatabases()) {
     it('have no key in a signature header', async () => {
       for (const headerName of ['Webhook-Signature', 'webhook-id', 'WEBHOOK-TIMESTAMP', 'Webhook-Token']) {
         const auth = { type: 'apiKey', config: { headerName, value: 'mine' } };
-        const refused = await call('POST', '/verifier/config', {
-          id: 'own',
-          webhook: { url: world.issuer.backend.url, auth },
-        });
+        const refused = await call('POST', '/verifier/config', { id: 'own', webhook: { url: world.issuer.backend.url, auth } });
         expect(refused.status).to.equal(400);
         expect(refused.body.errors.map(({ path }: { path: string }) => path)).to.include('webhook.auth.config.headerName');
       }
@@ -145,10 +142,7 @@ for (const kind of servedDatabases()) {
     beforeEach(() => world.forget());
 
     const call = (method: string, path: string, json?: object, headers: Record<string, string> = {}) =>
-      world.issuer.service.call(method, path, {
-        ...{ token: world.issuer.token, headers },
-        ...(json && { json }),
-      });
+      world.issuer.service.call(method, path, { ...{ token: world.issuer.token, headers }, ...(json && { json }) });
     const signedWith = async (...secrets: readonly string[]) => {
       const made = await world.claimsCall();
       const fitting = secrets.map((secret) => isSignedWith(secret, made));

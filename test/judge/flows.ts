@@ -186,11 +186,7 @@ async function presentedToPage(stage: Stage, question: string): Promise<void> {
   const body = { response_type: 'dc-api', requestId, origin: PAGE };
   const asked = await stage.tenant.admin.post<{ uri: string; dcApi: PageRequest; session: string }>('/verifier/offer', body);
   const data = await stage.wallet.presentToPage(asked.dcApi, PAGE);
-  const answer = await fetch(asked.uri, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(data),
-  });
+  const answer = await fetch(asked.uri, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(data) });
   assert.equal(answer.status, 200, await answer.text());
   await shown(stage, asked.session);
 }

@@ -6,11 +6,7 @@ const BEGIN = '<!-- verdicts: written by `npm run judge -- --write` -->';
 const END = '<!-- /verdicts -->';
 
 /** What was run and when. */
-export type Judgement = {
-  readonly date: string;
-  readonly tools: readonly Tool[];
-  readonly rows: readonly Row[];
-};
+export type Judgement = { readonly date: string; readonly tools: readonly Tool[]; readonly rows: readonly Row[] };
 
 /** The page with its tables made anew. */
 export function withVerdicts(page: string, judgement: Judgement): string {

@@ -12,11 +12,7 @@ export function runProgram(
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, options, {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: environment,
-      detached: true,
-    });
+    const child = spawn(program, options, { stdio: ['ignore', 'pipe', 'pipe'], env: environment, detached: true });
     // It may have started others, which end with it.
     const timer = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), seconds * 1000);
     let output = '';

@@ -26,14 +26,8 @@ const LICENCE = {
 
 /** What is asked for, and what has to come of it. */
 const QUERIES = {
-  'dc+sd-jwt': {
-    meta: { vct_values: [VCT] },
-    claims: [{ path: ['family_name'] }, { path: ['address', 'locality'] }],
-  },
-  mso_mdoc: {
-    meta: { doctype_value: DOC_TYPE },
-    claims: [{ path: [NAMESPACE, 'family_name'] }, { path: [NAMESPACE, 'age_over_18'] }],
-  },
+  'dc+sd-jwt': { meta: { vct_values: [VCT] }, claims: [{ path: ['family_name'] }, { path: ['address', 'locality'] }] },
+  mso_mdoc: { meta: { doctype_value: DOC_TYPE }, claims: [{ path: [NAMESPACE, 'family_name'] }, { path: [NAMESPACE, 'age_over_18'] }] },
 } as const satisfies Record<Format, object>;
 export const SHOWN: Readonly<Record<Format, object>> = {
   'dc+sd-jwt': { family_name: 'Lovelace', address: { locality: 'London' } },
@@ -147,22 +141,12 @@ export class JudgedTenant {
     });
     for (const format of FORMATS) {
       await this.#question(questionOf(format, 'sealed'), format, { trustAnchors });
-      await this.#question(questionOf(format, 'posted'), format, {
-        requestUriMethod: 'post',
-        redirectUri: `${PAGE}/done`,
-      });
-      await this.#question(questionOf(format, 'unsigned'), format, {
-        dcApiRequest: 'unsigned',
-        trustAnchors,
-      });
+      await this.#question(questionOf(format, 'posted'), format, { requestUriMethod: 'post', redirectUri: `${PAGE}/done` });
+      await this.#question(questionOf(format, 'unsigned'), format, { dcApiRequest: 'unsigned', trustAnchors });
       const several = { dcApiRequest: 'multisigned', furtherAccessKeyChainIds: ['further'] };
       await this.#question(questionOf(format, 'several'), format, { ...several, trustAnchors });
       await this.#question(questionOf(format, 'back'), format, { redirectUri: `${PAGE}/done`, trustAnchors });
-      if (!isStrict(this.profile))
-        await this.#question(questionOf(format, 'plain'), format, {
-          responseMode: 'direct_post',
-          trustAnchors,
-        });
+      if (!isStrict(this.profile)) await this.#question(questionOf(format, 'plain'), format, { responseMode: 'direct_post', trustAnchors });
       for (const issued of KINDS) await this.admin.post('/issuer/credentials', this.#credential({ issued, format }, backend));
     }
     const info = { name: 'Ministry of Examples', country: 'GB', streetAddress: '1 Whitehall', uri: PAGE };
@@ -216,7 +200,4 @@ async function removeTenant({ root, tenants }: JudgedService, id: string): Promi
 }
 
 /** What the backend answers for what it promised. */
-export const CLAIMS: Readonly<Record<Format, object>> = {
-  'dc+sd-jwt': PERSON,
-  mso_mdoc: { [NAMESPACE]: LICENCE },
-};
+export const CLAIMS: Readonly<Record<Format, object>> = { 'dc+sd-jwt': PERSON, mso_mdoc: { [NAMESPACE]: LICENCE } };

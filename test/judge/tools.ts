@@ -23,20 +23,12 @@ type Court = {
 type Said = { readonly tools: readonly Tool[]; readonly rows: readonly Row[] };
 
 /** One tool, or several that are run together. @throws Error when it cannot be had. */
-export type Judge = {
-  readonly name: ToolName;
-  readonly about: string;
-  run(court: Court): Promise<Said>;
-};
+export type Judge = { readonly name: ToolName; readonly about: string; run(court: Court): Promise<Said> };
 
 /** Those that are wanted, in the order of the page. */
 export function judges({ tools, only, examples }: Options): readonly Judge[] {
   const all: readonly Judge[] = [
-    {
-      name: 'eudi-dev',
-      about: 'a test wallet in Go',
-      run: async (court) => byWallet(await startEudiDev(tools, court.authorities), court),
-    },
+    { name: 'eudi-dev', about: 'a test wallet in Go', run: async (court) => byWallet(await startEudiDev(tools, court.authorities), court) },
     {
       name: '@openid4vc',
       about: 'packages of the OpenWallet Foundation',
@@ -76,10 +68,7 @@ async function byWallet(wallet: JudgedWallet, { service, authorities, backend, t
 async function byReaders({ service, authorities, backend, tell }: Court): Promise<Said> {
   const oracles = loadOracles();
   if (oracles === undefined) throw new Error('npm ci --prefix test/oracles');
-  return {
-    tools: READER_TOOLS,
-    rows: await judgeByReaders(oracles, service, { authorities, backend }, tell),
-  };
+  return { tools: READER_TOOLS, rows: await judgeByReaders(oracles, service, { authorities, backend }, tell) };
 }
 
 /** A program that was built from a commit does not know which; `eudi-dev.version` beside it may say so. */

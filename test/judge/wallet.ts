@@ -11,9 +11,7 @@ export type Order = {
 };
 
 /** A request by the Digital Credentials API, as `navigator.credentials.get` takes it. */
-export type PageRequest = {
-  readonly requests: readonly { readonly protocol: string; readonly data: Record<string, unknown> }[];
-};
+export type PageRequest = { readonly requests: readonly { readonly protocol: string; readonly data: Record<string, unknown> }[] };
 
 /** What a verifier answered to a presentation. */
 export type Answer = { readonly isAccepted: boolean; readonly redirectUri?: string | undefined };

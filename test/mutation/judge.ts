@@ -1,13 +1,7 @@
 /** What is read of the report of Stryker (mutation-testing-report-schema). */
-export type Report = {
-  readonly files: Readonly<Record<string, { readonly source: string; readonly mutants: readonly Mutant[] }>>;
-};
+export type Report = { readonly files: Readonly<Record<string, { readonly source: string; readonly mutants: readonly Mutant[] }>> };
 
-type Mutant = {
-  readonly status: string;
-  readonly replacement: string;
-  readonly location: { readonly start: Place; readonly end: Place };
-};
+type Mutant = { readonly status: string; readonly replacement: string; readonly location: { readonly start: Place; readonly end: Place } };
 
 /** Both count from 1. */
 type Place = { readonly line: number; readonly column: number };

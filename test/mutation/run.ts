@@ -12,9 +12,7 @@ const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 const options = process.argv.slice(2).filter((option) => option !== '--');
 
 const stryker = `${FOLDER}node_modules/@stryker-mutator/core/bin/stryker.js`;
-const { status } = spawnSync(process.execPath, [stryker, 'run', `${FOLDER}stryker.config.json`, ...options], {
-  stdio: 'inherit',
-});
+const { status } = spawnSync(process.execPath, [stryker, 'run', `${FOLDER}stryker.config.json`, ...options], { stdio: 'inherit' });
 if (status !== 0) process.exit(status ?? 1);
 
 const read = <T>(name: string) => JSON.parse(readFileSync(FOLDER + name, 'utf8')) as T;

@@ -15,11 +15,7 @@ const ALL: readonly Expected[] = [
   // Node answers what is longer than 16 KiB before anybody here sees it (RFC 6585 section 5).
   { check: 'negative_data_rejection', statuses: [...REFUSALS, 413, 431, '5xx'] },
   // Token Status List section 8.4: a server without statuses of the past says 501.
-  {
-    paths: ['/{tenant}/status-list/{listId}'],
-    check: 'not_a_server_error',
-    statuses: ['2xx', '3xx', '4xx', 501],
-  },
+  { paths: ['/{tenant}/status-list/{listId}'], check: 'not_a_server_error', statuses: ['2xx', '3xx', '4xx', 501] },
   // Whether a registrar can be reached is no matter of the request.
   { paths: ['/registrar/config'], check: 'not_a_server_error', statuses: ['2xx', '3xx', '4xx', 503] },
   // A secret can be fetched once.
@@ -45,11 +41,7 @@ const ALL: readonly Expected[] = [
     statuses: [...ANSWERS, 400],
   },
   // The same; and metadata of a wallet is JSON within a form.
-  {
-    paths: ['/{tenant}/request/{requestId}'],
-    check: 'positive_data_acceptance',
-    statuses: [...ANSWERS, 400, 410],
-  },
+  { paths: ['/{tenant}/request/{requestId}'], check: 'positive_data_acceptance', statuses: [...ANSWERS, 400, 410] },
 ];
 
 const settings = ({ check, statuses }: Expected) =>

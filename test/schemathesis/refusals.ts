@@ -46,10 +46,7 @@ type Event = {
     };
   };
 };
-type Case = {
-  readonly method: string;
-  readonly meta?: { readonly generation?: { readonly mode?: string } } | null;
-};
+type Case = { readonly method: string; readonly meta?: { readonly generation?: { readonly mode?: string } } | null };
 type Answered = { readonly status_code: number; readonly content?: { readonly $base64?: string } | null };
 
 function faultsIn(base64: string): readonly Omit<Refused, 'operation'>[] {

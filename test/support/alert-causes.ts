@@ -212,10 +212,9 @@ export const heldList = () =>
     // What of a list comes to be held is proved elsewhere; the answer of the database rests for a minute.
     const { maintenance } = service.container.get(Store);
     sinon.stub(maintenance, 'countHeldTrustLists').resolves(1);
-    service.container.get((await import('../../application/ports/event-bus.ts')).EventBus).publish({
-      type: 'cache',
-      lists: 'trust-lists',
-    } as never);
+    service.container
+      .get((await import('../../application/ports/event-bus.ts')).EventBus)
+      .publish({ type: 'cache', lists: 'trust-lists' } as never);
   });
 
 export const failingBackend = () =>
@@ -336,12 +335,7 @@ export async function fullHeap(): Promise<Scrapes> {
 
 /** What a process of its own measured at its start. */
 async function startedAlone(environment: Readonly<Record<string, string>> = {}): Promise<string> {
-  const service = await WorkerService.start({
-    WORKERS: '1',
-    LOG_LEVEL: 'info',
-    METRICS_TOKEN,
-    ...environment,
-  });
+  const service = await WorkerService.start({ WORKERS: '1', LOG_LEVEL: 'info', METRICS_TOKEN, ...environment });
   try {
     await setTimeout(600);
     return await scrape(service.address);

@@ -22,11 +22,7 @@ export type AttackRun = {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  readonly families: readonly {
-    readonly family: string;
-    readonly state: 'run' | 'skipped' | 'not run';
-    readonly reason: string;
-  }[];
+  readonly families: readonly { readonly family: string; readonly state: 'run' | 'skipped' | 'not run'; readonly reason: string }[];
   readonly cases: readonly CaseResult[];
 };
 
@@ -135,19 +131,9 @@ async function configure(address: string, root: AdminClient, backend: string, pr
   const clientId = 'acme-admin';
   const { secret } = await root.get<{ secret: string }>(`/client/${clientId}/secret`);
   const admin = new AdminClient(address, clientId, secret);
-  await admin.post('/issuer/config', {
-    display,
-    batchSize: 3,
-    ...provider.configuration(),
-    walletAttestationRequired: false,
-  });
+  await admin.post('/issuer/config', { display, batchSize: 3, ...provider.configuration(), walletAttestationRequired: false });
   const config = { format: 'dc+sd-jwt', scope: 'card', display };
-  const card = {
-    config,
-    vct: VCT,
-    claims: { name: 'Ada', age: 36 },
-    disclosureFrame: { _sd: ['name', 'age'] },
-  };
+  const card = { config, vct: VCT, claims: { name: 'Ada', age: 36 }, disclosureFrame: { _sd: ['name', 'age'] } };
   await admin.post('/issuer/credentials', { id: 'card', ...card, statusManagement: true });
   await admin.post('/issuer/credentials', {
     id: 'later',
@@ -173,10 +159,6 @@ async function configure(address: string, root: AdminClient, backend: string, pr
       trustAnchors: [{ keyChainId: 'signing' }],
     });
   await ask('card', { format: 'dc+sd-jwt', meta: { vct_values: [VCT] }, claims: [{ path: ['name'] }] });
-  await ask('licence', {
-    format: 'mso_mdoc',
-    meta: { doctype_value: DOC_TYPE },
-    claims: [{ path: [SPACE, 'family_name'] }],
-  });
+  await ask('licence', { format: 'mso_mdoc', meta: { doctype_value: DOC_TYPE }, claims: [{ path: [SPACE, 'family_name'] }] });
   return { clientId, secret };
 }

@@ -33,12 +33,7 @@ export class Backend {
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
         const text = Buffer.concat(chunks).toString();
-        const call = {
-          path: request.url ?? '',
-          headers: request.headers,
-          text,
-          body: text === '' ? undefined : JSON.parse(text),
-        };
+        const call = { path: request.url ?? '', headers: request.headers, text, body: text === '' ? undefined : JSON.parse(text) };
         backend.calls.push(call);
         const answer = answers.get(call.path) ?? { json: {} };
         if (typeof answer === 'function') return answer(response, call);

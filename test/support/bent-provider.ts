@@ -78,15 +78,7 @@ export class BentProvider {
     if (key === undefined) throw new Error('no key');
     const now = Math.floor(Date.now() / 1000);
     const header = { alg: key.alg, ...(key.kid === undefined ? {} : { kid: key.kid }), ...bend.header };
-    const claims = {
-      iss: this.issuer,
-      sub: 'u-1',
-      aud: 'client',
-      exp: now + 300,
-      iat: now,
-      nonce: 'n-1',
-      ...bend.claims,
-    };
+    const claims = { iss: this.issuer, sub: 'u-1', aud: 'client', exp: now + 300, iat: now, nonce: 'n-1', ...bend.claims };
     return signCompact(key, header, claims);
   }
 
@@ -113,9 +105,7 @@ const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('b
 
 export function makeKey(kid: string | undefined, alg: string): SigningPair {
   const { privateKey } = alg.startsWith('ES')
-    ? generateKeyPairSync('ec', {
-        namedCurve: alg === 'ES256' ? 'P-256' : alg === 'ES384' ? 'P-384' : 'P-521',
-      })
+    ? generateKeyPairSync('ec', { namedCurve: alg === 'ES256' ? 'P-256' : alg === 'ES384' ? 'P-384' : 'P-521' })
     : alg.startsWith('Ed')
       ? generateKeyPairSync('ed25519')
       : generateKeyPairSync('rsa', { modulusLength: 2048 });

@@ -7,12 +7,7 @@ import { type Answer, createTenant, startTestService, type TestService } from '.
 import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from './upstream-provider.ts';
 
 /** What a browser got. */
-export type Visit = {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly location: URL | undefined;
-  readonly text: string;
-};
+export type Visit = { readonly status: number; readonly headers: Headers; readonly location: URL | undefined; readonly text: string };
 
 /** A browser on a user's device, with the cookies of our service. */
 export class Browser {
@@ -134,11 +129,7 @@ export function payloadOf(jwt: string): any {
 const format = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
 export const UNKNOWN_LOGIN = 'this login is unknown, over, or of another browser';
 
-type Page = {
-  readonly status: number;
-  readonly location: URL | undefined;
-  readonly text: string;
-};
+type Page = { readonly status: number; readonly location: URL | undefined; readonly text: string };
 
 /** A service whose tenants have their users log in at a certified provider, and a backend that is told who they are. */
 export class ChainedWorld {
@@ -163,10 +154,7 @@ export class ChainedWorld {
     const provider = await startUpstreamProvider({
       redirectUris: tenants.map((id) => `${service.address}/${id}/chained-as/callback`),
       ...(userinfo === undefined
-        ? {
-            accessTokenAudience: 'https://api.example.org',
-            accessTokenClaims: { department: 'R&D', given_name: 'from the access token' },
-          }
+        ? { accessTokenAudience: 'https://api.example.org', accessTokenClaims: { department: 'R&D', given_name: 'from the access token' } }
         : { userinfo }),
     });
     return new ChainedWorld(service, provider, backend);

@@ -32,10 +32,7 @@ export class ConfigFolder {
 
 /** Secrets that stand nowhere but in the environment and, sealed or hashed, in the database. */
 export const SECRETS = {
-  ACME_ACCESS_KEY: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
-    format: 'pem',
-    type: 'pkcs8',
-  }) as string,
+  ACME_ACCESS_KEY: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }) as string,
   ACME_WEBHOOK: 'the-key-of-the-webhooks',
   ACME_UPSTREAM: 'the-secret-at-the-upstream',
   ACME_PASSWORD: 'the-password-at-the-registrar',
@@ -56,9 +53,7 @@ export const CARD = {
   iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: 'age' }],
 };
 export const AGE = {
-  dcql_query: {
-    credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] } }],
-  },
+  dcql_query: { credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] } }] },
   webhook: webhook('presented'),
   trustAnchors: [{ keyChainId: 'second' }, { trustList: `${placeholder('PUBLIC_URL')}/acme/trust-list/issuers` }],
   accessKeyChainId: 'access',
@@ -81,17 +76,8 @@ export const FILES: Files = {
     '  immediateUpdate: true',
     '',
   ].join('\n'),
-  'acme/keys/access.json': {
-    usageType: 'access',
-    key: placeholder('ACME_ACCESS_KEY'),
-    description: 'Brought',
-  },
-  'acme/keys/second.json': {
-    usages: ['signing', 'statusList'],
-    algorithm: 'ES384',
-    rotationEnabled: true,
-    country: 'AT',
-  },
+  'acme/keys/access.json': { usageType: 'access', key: placeholder('ACME_ACCESS_KEY'), description: 'Brought' },
+  'acme/keys/second.json': { usages: ['signing', 'statusList'], algorithm: 'ES384', rotationEnabled: true, country: 'AT' },
   'acme/registrar.json': {
     registrarUrl: 'https://registrar.example/api',
     oidcUrl: 'https://login.registrar.example',
@@ -105,13 +91,7 @@ export const FILES: Files = {
   'acme/issuance/config.json': {
     display: [{ name: 'Acme', locale: 'en' }],
     batchSize: 3,
-    chainedAs: {
-      upstream: {
-        issuer: 'https://login.example',
-        clientId: 'acme',
-        clientSecret: placeholder('ACME_UPSTREAM'),
-      },
-    },
+    chainedAs: { upstream: { issuer: 'https://login.example', clientId: 'acme', clientSecret: placeholder('ACME_UPSTREAM') } },
   },
   'acme/issuance/credentials/card.json': CARD,
   'acme/clients/acme-shop.json': SHOP,
@@ -122,10 +102,7 @@ export const FILES: Files = {
 export async function broughtKey(): Promise<{ readonly key: string; readonly certificates: string }> {
   const ca = await certify({ name: 'A CA', ca: true });
   const leaf = await certify({ name: 'A leaf', by: ca });
-  return {
-    key: leaf.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string,
-    certificates: pem(leaf) + pem(ca),
-  };
+  return { key: leaf.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string, certificates: pem(leaf) + pem(ca) };
 }
 
 /** Every row of every table, in an order of its own; what maintenance write for themselves is left out. */

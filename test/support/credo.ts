@@ -40,10 +40,7 @@ type Order = {
   readonly provider?: { readonly clientId: string; readonly key: object; readonly certificate: string };
 };
 
-type Served = {
-  readonly credentials: readonly ReceivedByCredo[];
-  readonly presented: readonly PresentedByCredo[];
-};
+type Served = { readonly credentials: readonly ReceivedByCredo[]; readonly presented: readonly PresentedByCredo[] };
 
 const folder = new URL('../wallets/credo/', import.meta.url);
 /** Begins the lines of the process that are answers. */
@@ -61,9 +58,7 @@ export function credoWallets(): CredoWallets | undefined {
 }
 
 function start(): CredoWallets {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('wallet.mjs', folder))], {
-    stdio: ['pipe', 'pipe', 'ignore'],
-  });
+  const child = spawn(process.execPath, [fileURLToPath(new URL('wallet.mjs', folder))], { stdio: ['pipe', 'pipe', 'ignore'] });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {

@@ -67,20 +67,8 @@ export function servedDatabases(): DatabaseKind[] {
 /** The kinds of database that every suite of the persistence runs on. */
 export function databases(): DatabaseKind[] {
   return [
-    {
-      name: 'sqlite',
-      open: openSqlite,
-      openEmpty: openEmptySqlite,
-      copy: ofItsOwn(copySqlite),
-      backUp: copySqlite,
-    },
-    {
-      name: 'postgres',
-      open: openPostgres,
-      openEmpty: openEmptyPostgres,
-      copy: ofItsOwn(copyPostgres),
-      backUp: copyPostgres,
-    },
+    { name: 'sqlite', open: openSqlite, openEmpty: openEmptySqlite, copy: ofItsOwn(copySqlite), backUp: copySqlite },
+    { name: 'postgres', open: openPostgres, openEmpty: openEmptyPostgres, copy: ofItsOwn(copyPostgres), backUp: copyPostgres },
   ];
 }
 
@@ -100,10 +88,7 @@ async function openSqlite(): Promise<TestDatabase> {
 
 async function openEmptySqlite(): Promise<TestDatabase> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
-  return {
-    url: `sqlite:${join(folder, 'test.db')}`,
-    drop: async () => rmSync(folder, { recursive: true, force: true }),
-  };
+  return { url: `sqlite:${join(folder, 'test.db')}`, drop: async () => rmSync(folder, { recursive: true, force: true }) };
 }
 
 async function copySqlite({ url }: TestDatabase): Promise<TestDatabase> {

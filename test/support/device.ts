@@ -7,11 +7,7 @@ import { deviceAuthenticationBytes } from '../../domain/formats/mdoc/device-auth
 import type { HolderKey } from './raw-wallet.ts';
 
 /** An mdoc that a device holds: base64url as it was issued, and the key that it was issued to. */
-export type HeldMdoc = {
-  readonly text: string;
-  readonly holder: Pick<HolderKey, 'privateKey'>;
-  readonly docType: string;
-};
+export type HeldMdoc = { readonly text: string; readonly holder: Pick<HolderKey, 'privateKey'>; readonly docType: string };
 
 /**
  * A DeviceResponse with one document, base64url.

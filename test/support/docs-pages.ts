@@ -71,12 +71,7 @@ const STOP_MS = 10_000;
 const OWN = /^(data|dist|coverage|\.git|.*\.log)$/;
 
 /** What stands on a page in a frame, with the name on the line above. */
-export type Block = {
-  readonly section: string;
-  readonly name: string;
-  readonly language: string;
-  readonly text: string;
-};
+export type Block = { readonly section: string; readonly name: string; readonly language: string; readonly text: string };
 
 /** All frames of a page of `docs/`, in their order. */
 export function framesOf(page: string): readonly Block[] {

@@ -13,11 +13,7 @@ type Document = {
 type Operation = { readonly name: string; readonly pattern: RegExp; readonly responses: Responses };
 
 /** An answer, as far as the document speaks of it. */
-export type Documentable = {
-  readonly status: number;
-  readonly contentType: string | null;
-  readonly body: unknown;
-};
+export type Documentable = { readonly status: number; readonly contentType: string | null; readonly body: unknown };
 
 /** What the OpenAPI document promises of answers, to compare them with. */
 export class Documentation {

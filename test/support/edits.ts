@@ -44,35 +44,24 @@ export function editsOf(ids: Ids, registrar: Pick<Registrar, 'login'>): readonly
       'a credential configuration',
       credential,
       patch(credential),
-      post('/issuer/credentials', (n) => ({
-        ...credentialBody(ids.credential, ids.keyChain),
-        ...described(n),
-      })),
+      post('/issuer/credentials', (n) => ({ ...credentialBody(ids.credential, ids.keyChain), ...described(n) })),
     ),
     thing(
       'a presentation configuration',
       presentation,
       patch(presentation, (n) => ({ lifeTime: 600 + n })),
-      post('/verifier/config', (n) => ({
-        ...presentationBody(ids.presentation, ids.keyChain),
-        lifeTime: 900 + n,
-      })),
+      post('/verifier/config', (n) => ({ ...presentationBody(ids.presentation, ids.keyChain), lifeTime: 900 + n })),
     ),
     thing(
       'the registrar configuration',
       '/registrar/config',
-      patch('/registrar/config', (n) => ({
-        registrationCertificateDefaults: { privacy_policy: `https://acme.example/${n}` },
-      })),
+      patch('/registrar/config', (n) => ({ registrationCertificateDefaults: { privacy_policy: `https://acme.example/${n}` } })),
       post('/registrar/config', (n) => ({
         ...registrar.login(),
         registrationCertificateDefaults: { support_uri: `https://acme.example/${n}` },
       })),
     ),
-    thing('a trust list', list, patch(list), {
-      ...{ method: 'PUT', path: list },
-      json: (n) => ({ entities: [], ...described(n) }),
-    }),
+    thing('a trust list', list, patch(list), { ...{ method: 'PUT', path: list }, json: (n) => ({ entities: [], ...described(n) }) }),
     thing(
       'a status list',
       statusList,

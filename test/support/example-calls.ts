@@ -10,9 +10,7 @@ type Operation = {
 type Described = { readonly method: string; readonly path: string; readonly operation: Operation };
 
 /** How a call differs from what the document has: who calls, and what a wallet proves. */
-export type Calling = Pick<CallOptions, 'token' | 'headers'> & {
-  readonly service?: TestService;
-};
+export type Calling = Pick<CallOptions, 'token' | 'headers'> & { readonly service?: TestService };
 
 /** Executes operations by their examples in the API document, each of which is filled with what calls before answered. */
 export class ExampleCalls {
@@ -29,9 +27,7 @@ export class ExampleCalls {
   }
 
   static async of(service: TestService): Promise<ExampleCalls> {
-    const { paths } = (await service.call('GET', '/openapi.json')).body as {
-      paths: Record<string, Record<string, Operation>>;
-    };
+    const { paths } = (await service.call('GET', '/openapi.json')).body as { paths: Record<string, Record<string, Operation>> };
     const described = Object.entries(paths).flatMap(([path, item]) =>
       Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
     );

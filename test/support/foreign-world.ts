@@ -52,23 +52,12 @@ export class ForeignWorld {
   }
 
   accessToken(token: string) {
-    const expected = {
-      tenantId: this.#tenantId,
-      audience: 'client',
-      types: ['at+jwt', undefined],
-      now: this.clock.now(),
-    };
+    const expected = { tenantId: this.#tenantId, audience: 'client', types: ['at+jwt', undefined], now: this.clock.now() };
     return outcome(this.servers.verifyToken(this.provider.issuer, token, expected));
   }
 
   idToken(token: string, accessToken?: string) {
-    const expected = {
-      tenantId: this.#tenantId,
-      clientId: 'client',
-      nonce: 'n-1',
-      accessToken,
-      now: this.clock.now(),
-    };
+    const expected = { tenantId: this.#tenantId, clientId: 'client', nonce: 'n-1', accessToken, now: this.clock.now() };
     return outcome(this.servers.verifyIdToken(this.provider.issuer, token, expected));
   }
 }

@@ -21,10 +21,7 @@ export function isClientGeneratorHere(): boolean {
 /** As `test/generated-client/whole-run.ts` has it, which knows nothing of this service. */
 type WholeRun = (
   service: { readonly address: string; readonly clientId: string; readonly secret: string },
-  wallet: {
-    collect(tenant: string, uri: string): Promise<void>;
-    present(uri: string): Promise<void>;
-  },
+  wallet: { collect(tenant: string, uri: string): Promise<void>; present(uri: string): Promise<void> },
 ) => Promise<{ readonly seen: readonly string[] }>;
 
 type Made = {

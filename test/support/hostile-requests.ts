@@ -48,10 +48,7 @@ export const segments = (valid: string): fc.Arbitrary<string> =>
         '-1',
       ),
     },
-    {
-      weight: 1,
-      arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }).map((text) => encodeURIComponent(text)),
-    },
+    { weight: 1, arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }).map((text) => encodeURIComponent(text)) },
   );
 
 /** Query strings with and without sense. */
@@ -139,10 +136,7 @@ export const hostileJson = (): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 5, arbitrary: fc.constantFrom(...HOSTILE) },
     { weight: 1, arbitrary: fc.json({ maxDepth: 3 }) },
-    {
-      weight: 1,
-      arbitrary: fc.string({ unit: anyCharacter, maxLength: 30 }).map((text) => JSON.stringify(text)),
-    },
+    { weight: 1, arbitrary: fc.string({ unit: anyCharacter, maxLength: 30 }).map((text) => JSON.stringify(text)) },
   );
 
 type Place = readonly (string | number)[];
@@ -215,14 +209,8 @@ export function bodies(route: Route, document: object): fc.Arbitrary<string | Bu
   const filler = JSON.stringify({ ...document, filler: '' });
   return fc.oneof(
     { weight: 1, arbitrary: fc.constant(JSON.stringify(document)) },
-    {
-      weight: 6,
-      arbitrary: fc.tuple(fc.constantFrom(...places), hostileJson()).map(([place, text]) => replaced(document, place, text)),
-    },
-    {
-      weight: 4,
-      arbitrary: fc.tuple(fc.constantFrom(...members), hostileJson()).map(([name, text]) => withMember(document, name, text)),
-    },
+    { weight: 6, arbitrary: fc.tuple(fc.constantFrom(...places), hostileJson()).map(([place, text]) => replaced(document, place, text)) },
+    { weight: 4, arbitrary: fc.tuple(fc.constantFrom(...members), hostileJson()).map(([name, text]) => withMember(document, name, text)) },
     { weight: 3, arbitrary: fc.constantFrom(...brokenTexts(document)) },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)) },
     {
@@ -342,10 +330,7 @@ export function requests(
   const bodyWeight = body === undefined ? 1 : 12;
   return fc
     .oneof(
-      {
-        weight: Object.keys(params).length === 0 ? 0 : 6,
-        arbitrary: fc.record({ ...good, params: bad.params }),
-      },
+      { weight: Object.keys(params).length === 0 ? 0 : 6, arbitrary: fc.record({ ...good, params: bad.params }) },
       { weight: 3, arbitrary: fc.record({ ...good, query: bad.query }) },
       { weight: bodyWeight, arbitrary: fc.record({ ...good, body: bad.body }) },
       { weight: 1, arbitrary: fc.record({ ...good, token: bad.token }) },

@@ -104,11 +104,7 @@ class Stage implements Image {
       const filter = (file: string) => !ignored.includes(file.slice(context.length).replace(/^\/+/, '') || '.');
       for (const each of word === '.' ? globSync('*', { cwd: path }).concat(globSync('.[a-z]*', { cwd: path })) : [''])
         if (filter(join(path, each)))
-          cpSync(join(path, each), each === '' ? to : join(to, each), {
-            recursive: true,
-            filter,
-            verbatimSymlinks: true,
-          });
+          cpSync(join(path, each), each === '' ? to : join(to, each), { recursive: true, filter, verbatimSymlinks: true });
     }
   }
 
@@ -126,10 +122,6 @@ class Stage implements Image {
       // What `npm ci` downloaded is taken again.
       npm_config_prefer_offline: 'true',
     };
-    execFileSync('/bin/sh', ['-euc', command], {
-      cwd: this.workingFolder,
-      env,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
+    execFileSync('/bin/sh', ['-euc', command], { cwd: this.workingFolder, env, stdio: ['ignore', 'ignore', 'pipe'] });
   }
 }

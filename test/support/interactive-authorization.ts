@@ -34,11 +34,7 @@ export const CURRENT: Wire = {
   web: 'urn:openid:dcp:ia:auth_via_web',
   responseMode: 'ia_post',
   prefix: 'ia:',
-  required: {
-    status: 401,
-    type: 'interaction_type_required',
-    rest: { error: 'insufficient_authorization' },
-  },
+  required: { status: 401, type: 'interaction_type_required', rest: { error: 'insufficient_authorization' } },
   codeMember: 'authorization_code',
   done: {},
   sessionError: 'invalid_session',
@@ -90,9 +86,7 @@ export class InteractiveWallet extends RawWallet {
     const types = `${this.wire.web}, ${this.wire.presentation}`;
     const all = { ...AUTHORIZATION_REQUEST, interaction_types_supported: types, ...form };
     if (uri === undefined) return this.post(all, headers);
-    const { grants } = (await this.offer(uri)) as {
-      grants: { authorization_code: { issuer_state: string } };
-    };
+    const { grants } = (await this.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
     return this.post({ issuer_state: grants.authorization_code.issuer_state, ...all }, headers);
   }
 
@@ -183,10 +177,7 @@ export class InteractiveWallet extends RawWallet {
 
   /** Goes on after the browser came back. */
   resume(back: URL, verifier = CODE_VERIFIER): Promise<Answer> {
-    return this.post({
-      auth_session: back.searchParams.get('auth_session') ?? '',
-      code_verifier: verifier,
-    });
+    return this.post({ auth_session: back.searchParams.get('auth_session') ?? '', code_verifier: verifier });
   }
 
   proof(key: HolderKey = this.dpopKey): Record<string, string> {
@@ -226,12 +217,7 @@ export class Issuer {
     const page = `${issuer.backend.url}/page?visit={auth_session}`;
     await issuer.write('/issuer/config', { display });
     for (const more of [{ id: 'card' }, { id: 'card-status', statusManagement: true }]) {
-      await issuer.write('/issuer/credentials', {
-        ...CLAIMS,
-        ...more,
-        config: { format: 'dc+sd-jwt', display },
-        vct: 'urn:card:1',
-      });
+      await issuer.write('/issuer/credentials', { ...CLAIMS, ...more, config: { format: 'dc+sd-jwt', display }, vct: 'urn:card:1' });
     }
     await issuer.check('check');
     await issuer.check('encrypted', { responseMode: 'direct_post.jwt' });

@@ -5,31 +5,18 @@ import { join } from 'node:path';
 import type { BaoTls } from './openbao.ts';
 
 /** Without these nothing is rendered. */
-export const NEEDED = {
-  existingSecret: 'vidimus',
-  settings: { PUBLIC_URL: 'https://id.acme.example', TRUST_PROXY: '1' },
-};
+export const NEEDED = { existingSecret: 'vidimus', settings: { PUBLIC_URL: 'https://id.acme.example', TRUST_PROXY: '1' } };
 const RULES = 'groups:\n  - name: vidimus\n    rules:\n      - { alert: Down, expr: up == 0, for: 1m }\n';
 
 /** What the chart is asked for, one thing after the other and all at once. */
 export const VALUES: Readonly<Record<string, object>> = {
   'what is needed': {},
-  'an image by its digest': {
-    image: { repository: 'registry.acme.example/vidimus', digest: `sha256:${'a'.repeat(64)}` },
-  },
+  'an image by its digest': { image: { repository: 'registry.acme.example/vidimus', digest: `sha256:${'a'.repeat(64)}` } },
   'one process': { replicas: 1, networkPolicy: { enabled: false }, podDisruptionBudget: { minAvailable: 1 } },
   'as many as are needed': { autoscaling: { enabled: true, minReplicas: 3, maxReplicas: 9 } },
   'volumes of a class of its own': { persistence: { storageClass: 'ssd', size: '2Gi' } },
   'no volumes': { persistence: { enabled: false } },
-  'an ingress': {
-    ingress: {
-      enabled: true,
-      className: 'nginx',
-      host: 'id.acme.example',
-      tlsSecret: 'tls',
-      annotations: { a: 'b' },
-    },
-  },
+  'an ingress': { ingress: { enabled: true, className: 'nginx', host: 'id.acme.example', tlsSecret: 'tls', annotations: { a: 'b' } } },
   metrics: {
     metrics: {
       enabled: true,
@@ -38,12 +25,7 @@ export const VALUES: Readonly<Record<string, object>> = {
     },
   },
   'keys in Vault': {
-    kms: {
-      default: 'house',
-      providers: {
-        house: { type: 'vault', address: 'https://vault', auth: { method: 'kubernetes', role: 'v' } },
-      },
-    },
+    kms: { default: 'house', providers: { house: { type: 'vault', address: 'https://vault', auth: { method: 'kubernetes', role: 'v' } } } },
     serviceAccount: { create: true, name: 'issuer', automountToken: true, annotations: { a: 'b' } },
     extraVolumes: [{ name: 'ca', secret: { secretName: 'ca' } }],
     extraVolumeMounts: [{ name: 'ca', mountPath: '/etc/ssl/house', readOnly: true }],
@@ -73,9 +55,7 @@ const MAX_DEPTH = 40;
  * @param wanted kinds; some others describe schemas themselves and have no end.
  */
 export function writeSchemas(document: string, folder: string, wanted: readonly string[]): void {
-  const { definitions } = JSON.parse(readFileSync(document, 'utf8')) as {
-    definitions: Record<string, Schema>;
-  };
+  const { definitions } = JSON.parse(readFileSync(document, 'utf8')) as { definitions: Record<string, Schema> };
   mkdirSync(folder, { recursive: true });
   for (const definition of Object.values(definitions)) {
     const kinds = (definition['x-kubernetes-group-version-kind'] ?? []) as readonly Kind[];
@@ -99,10 +79,7 @@ function strict(schema: Schema, definitions: Readonly<Record<string, Schema>>, d
   const { type, format, properties, items, additionalProperties: others, required } = schema;
   if (typeof format === 'string' && OR_NUMBER.includes(format)) return { type: ['string', 'number'] };
   const inner = (each: unknown) => strict(each as Schema, definitions, depth + 1);
-  const result: Schema = {
-    ...(type === undefined ? {} : { type }),
-    ...(required === undefined ? {} : { required }),
-  };
+  const result: Schema = { ...(type === undefined ? {} : { type }), ...(required === undefined ? {} : { required }) };
   if (Array.isArray(schema['enum'])) result['enum'] = schema['enum'];
   if (items !== undefined) result['items'] = inner(items);
   if (typeof others === 'object' && others !== null) result['additionalProperties'] = inner(others);

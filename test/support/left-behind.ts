@@ -8,14 +8,7 @@ import { type Callable, createTenant, type TestService } from './test-service.ts
 const QUERY = {
   id: 'check',
   dcql_query: {
-    credentials: [
-      {
-        id: 'pid',
-        format: 'dc+sd-jwt',
-        meta: { vct_values: ['urn:upgrade:pid'] },
-        claims: [{ path: ['given_name'] }],
-      },
-    ],
+    credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:upgrade:pid'] }, claims: [{ path: ['given_name'] }] }],
   },
   trustAnchors: [{ keyChainId: 'signing' }],
 };
@@ -54,10 +47,7 @@ export async function leave(calls: Callable): Promise<Left> {
   const accessToken = await wallet.accessToken(begun.uri);
   const openRequest = await ask(asService(calls), token, 'check');
   const { body: chains } = await calls.call('GET', '/key-chain', { token });
-  return {
-    ...{ token, secret, valid, revoked, openOffer, openRequest, chains },
-    halfway: { wallet, accessToken, session: begun.session },
-  };
+  return { ...{ token, secret, valid, revoked, openOffer, openRequest, chains }, halfway: { wallet, accessToken, session: begun.session } };
 }
 
 /** The bit of a credential in the list that its issuer publishes. */
@@ -72,10 +62,7 @@ export async function statusOf(calls: Callable, { text }: Held): Promise<number>
 }
 
 export async function revoke(calls: Callable, token: string, { session }: Pick<Held, 'session'>): Promise<void> {
-  const answer = await calls.call('POST', '/session/revoke', {
-    token,
-    json: { sessionId: session, status: 1 },
-  });
+  const answer = await calls.call('POST', '/session/revoke', { token, json: { sessionId: session, status: 1 } });
   expect(answer.status, answer.text).to.equal(201);
 }
 

@@ -29,10 +29,7 @@ const scheme = object(
   },
   {
     LoTEType: text,
-    SchemeOperatorAddress: object({
-      SchemeOperatorPostalAddress: postal,
-      SchemeOperatorElectronicAddress: pages,
-    }),
+    SchemeOperatorAddress: object({ SchemeOperatorPostalAddress: postal, SchemeOperatorElectronicAddress: pages }),
     SchemeName: names,
     SchemeInformationURI: pages,
     StatusDeterminationApproach: text,
@@ -48,16 +45,10 @@ const scheme = object(
 const service = object({
   ServiceInformation: {
     ...object(
-      {
-        ServiceName: names,
-        ServiceDigitalIdentity: object({ X509Certificates: list(object({ val: text })) }),
-      },
+      { ServiceName: names, ServiceDigitalIdentity: object({ X509Certificates: list(object({ val: text })) }) },
       { ServiceTypeIdentifier: text, ServiceStatus: text, StatusStartingTime: time },
     ),
-    dependentRequired: {
-      ServiceStatus: ['StatusStartingTime'],
-      StatusStartingTime: ['ServiceStatus'],
-    },
+    dependentRequired: { ServiceStatus: ['StatusStartingTime'], StatusStartingTime: ['ServiceStatus'] },
   },
 });
 const entity = object({

@@ -23,12 +23,7 @@ export function readIssuerSigned(credential: string, docType: string): IssuerSig
   const response = { version: '1.0', documents: [{ docType, issuerSigned }], status: 0 };
   const opened = parseDeviceResponse(encodeCbor(response).toString('base64url'));
   const mso = parseMso(opened.issuerAuth.payload ?? Buffer.alloc(0));
-  return {
-    opened,
-    mso,
-    elements: verifyItems(opened.items, mso),
-    chain: parseX5chain(opened.issuerAuth.unprotectedHeader) ?? [],
-  };
+  return { opened, mso, elements: verifyItems(opened.items, mso), chain: parseX5chain(opened.issuerAuth.unprotectedHeader) ?? [] };
 }
 
 type Document = Record<string, Cbor>;
@@ -134,10 +129,7 @@ function issue(base: MdocBase, bend: MdocBend): Cbor {
   const unprotected = new Map<number, Cbor>([[33, chain.length === 1 ? certificates[0] : certificates]]);
   bend.issuerHeader?.(protectedHeader, unprotected);
   const parts = coseSign1(payload, bend.issuerKey ?? key, { protected: protectedHeader, unprotected });
-  return {
-    nameSpaces: bend.shown?.(items) ?? items,
-    issuerAuth: bend.issuerAuth?.(parts) ?? parts,
-  };
+  return { nameSpaces: bend.shown?.(items) ?? items, issuerAuth: bend.issuerAuth?.(parts) ?? parts };
 }
 
 function itemsOf({ elements }: MdocBase, bend: MdocBend) {

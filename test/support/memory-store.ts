@@ -45,11 +45,7 @@ export function reuse(database: MemoryDatabase): void {
   FREE.push(database);
 }
 
-type Statement = {
-  all(): unknown[];
-  raw(): Statement;
-  run(...values: unknown[]): unknown;
-};
+type Statement = { all(): unknown[]; raw(): Statement; run(...values: unknown[]): unknown };
 type Native = {
   exec(text: string): void;
   prepare(text: string): Statement;

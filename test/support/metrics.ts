@@ -5,11 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 
-export type Sample = {
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-};
+export type Sample = { readonly name: string; readonly labels: Readonly<Record<string, string>>; readonly value: number };
 
 /** The samples of a text as Prometheus reads it (text exposition format 0.0.4). */
 export function samplesOf(text: string): readonly Sample[] {

@@ -229,9 +229,7 @@ function itemsOf(): Readonly<Record<string, readonly [MdocBend, Mutation['nature
     'an item without tag': [shownAs((all) => all.map(({ content }) => content)), 'bad'],
     'items of two kinds': [shownAs((all) => [...all, 'x']), 'bad'],
     'a second namespace': [
-      {
-        shown: (items) => new Map([...items, ['org.other', [...items.values()][0] ?? []]]) as unknown as CborMap,
-      },
+      { shown: (items) => new Map([...items, ['org.other', [...items.values()][0] ?? []]]) as unknown as CborMap },
       'bad',
     ],
     'another namespace': [{ shown: (items) => new Map([...items].map(([, all]) => ['org.other', all])) as unknown as CborMap }, 'bad'],
@@ -306,29 +304,18 @@ function devices(base: MdocBase): Readonly<Record<string, readonly [MdocBend, Mu
     'a MAC beside the signature': [{ deviceAuth: (deviceSignature) => ({ deviceSignature, deviceMac: mac }) }, 'bad'],
     'neither signature nor MAC': [{ deviceAuth: () => ({}) }, 'bad'],
     'a payload that is not detached': [
-      {
-        deviceAuth: ([head, header, , signature]) => ({
-          deviceSignature: [head, header, Buffer.of(1), signature],
-        }),
-      },
+      { deviceAuth: ([head, header, , signature]) => ({ deviceSignature: [head, header, Buffer.of(1), signature] }) },
       'bad',
     ],
     'an element that nobody allowed': [{ deviceNameSpaces: { 'org.other': { x: 1 } } }, 'bad'],
     'an element in the name of the issuer': [
-      {
-        deviceNameSpaces: Object.fromEntries(Object.keys(base.elements).map((name) => [name, { family_name: 'x' }])),
-      },
+      { deviceNameSpaces: Object.fromEntries(Object.keys(base.elements).map((name) => [name, { family_name: 'x' }])) },
       'bad',
     ],
     'another docType of the document': [{ document: (own) => ({ ...own, docType: 'org.other' }) }, 'bad'],
     'no deviceSigned': [{ document: ({ deviceSigned: _, ...own }) => own }, 'bad'],
     'two documents': [
-      {
-        response: (own) => ({
-          ...own,
-          documents: [...(own['documents'] as Cbor[]), ...(own['documents'] as Cbor[])],
-        }),
-      },
+      { response: (own) => ({ ...own, documents: [...(own['documents'] as Cbor[]), ...(own['documents'] as Cbor[])] }) },
       'bad',
     ],
     ...Object.fromEntries(
@@ -369,9 +356,7 @@ function devices(base: MdocBase): Readonly<Record<string, readonly [MdocBend, Mu
       'bad',
     ],
     'the security object of somebody else': [
-      {
-        issuerAuth: ([, header, payload]) => coseSign1(payload as Buffer, newKey(), { unprotected: header as Map<number, Cbor> }),
-      },
+      { issuerAuth: ([, header, payload]) => coseSign1(payload as Buffer, newKey(), { unprotected: header as Map<number, Cbor> }) },
       'bad',
     ],
     'the issuer tagged': [{ issuerAuth: (parts) => new Tagged(18, parts) }, 'bad'],
@@ -409,21 +394,9 @@ async function certificates(
 /** What issuers and devices sign, and what strangers sign in their place. */
 export async function issuedMdocs(name: string, base: MdocBase, authority: Certified): Promise<readonly Mutation[]> {
   const make = (kind: string, cases: Readonly<Record<string, readonly [MdocBend, Mutation['nature']]>>): Mutation[] =>
-    Object.entries(cases).map(([what, [bend, nature]]) => ({
-      base: name,
-      kind,
-      what,
-      text: presentMdoc(base, bend),
-      nature,
-    }));
+    Object.entries(cases).map(([what, [bend, nature]]) => ({ base: name, kind, what, text: presentMdoc(base, bend), nature }));
   const security = (await reissued(base)).map(
-    ([kind, what, bend, nature]): Mutation => ({
-      base: name,
-      kind,
-      what,
-      text: presentMdoc(base, bend),
-      nature,
-    }),
+    ([kind, what, bend, nature]): Mutation => ({ base: name, kind, what, text: presentMdoc(base, bend), nature }),
   );
   return [
     ...make('items changed', itemsOf()),

@@ -240,10 +240,7 @@ const ALGORITHMS = ['none', 'None', '', 'HS256', 'RS256', 'PS256', 'ES384', 'ES5
 export function unsigned(subject: Subject): readonly Raw[] {
   const { jwt, sdJwt, bindingText } = taken(subject);
   const rest = subject.text.slice(jwt.length);
-  const secret = createPublicKey({ key: subject.holder.jwk, format: 'jwk' }).export({
-    type: 'spki',
-    format: 'pem',
-  });
+  const secret = createPublicKey({ key: subject.holder.jwk, format: 'jwk' }).export({ type: 'spki', format: 'pem' });
   const announced = (token: string, alg: string) => part('.', 0, (header) => encode({ ...read(header), alg }))(token);
   const signatures: readonly (readonly [string, Change])[] = [
     ['the signature kept', (token) => token],
@@ -320,10 +317,7 @@ export function issuedBy({ base, vct, statusUri }: Ecosystem) {
 const HIDDEN: Members = { exp: 1_900_000_000, nbf: 1, status: { status_list: { idx: 1, uri: 'x' } } };
 const more = (text: string, into: (payload: Members, digest: string) => Members) =>
   [(payload: Members) => into(payload, digestOf(text)), (shown: readonly string[]) => [...shown, text]] as const;
-const inTop = (payload: Members, digest: string): Members => ({
-  ...payload,
-  _sd: [...payload['_sd'], digest],
-});
+const inTop = (payload: Members, digest: string): Members => ({ ...payload, _sd: [...payload['_sd'], digest] });
 const inList = (payload: Members, digest: string): Members => ({
   ...payload,
   nationalities: [...payload['nationalities'], { '...': digest }],
@@ -387,12 +381,7 @@ function unruly(made: Made): readonly Raw[] {
       );
     },
   };
-  return Object.entries(cases).map(([what, make]) => ({
-    kind: 'a credential that breaks a rule',
-    what,
-    text: make(),
-    nature: 'bad',
-  }));
+  return Object.entries(cases).map(([what, make]) => ({ kind: 'a credential that breaks a rule', what, text: make(), nature: 'bad' }));
 }
 
 /** Every member of the credential changed, signed by its issuer and by three kinds of strangers. */

@@ -40,9 +40,7 @@ export async function startNginx(ports: readonly [number, number]): Promise<Ngin
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
   const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '60'];
-  execFileSync('openssl', ['req', '-x509', ...made, ...subject, '-keyout', key, '-out', certificate], {
-    stdio: 'ignore',
-  });
+  execFileSync('openssl', ['req', '-x509', ...made, ...subject, '-keyout', key, '-out', certificate], { stdio: 'ignore' });
   const [secure, plain] = [await freePort(createServer), await freePort(createServer)];
   let text = readFileSync(CONFIGURATION, 'utf8');
   for (const [former, here] of [

@@ -26,11 +26,7 @@ declare module 'oidc-provider' {
     save(): Promise<string>;
   };
 
-  export type AccessToken = {
-    readonly grantId?: string;
-    setThumbprint(kind: 'jkt', thumbprint: string): void;
-    save(): Promise<string>;
-  };
+  export type AccessToken = { readonly grantId?: string; setThumbprint(kind: 'jkt', thumbprint: string): void; save(): Promise<string> };
 
   export class Provider {
     constructor(issuer: string, configuration: object);

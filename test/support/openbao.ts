@@ -39,12 +39,7 @@ export type OpenBao = {
   /** A call by root. */
   call(method: string, path: string, body?: Body, headers?: Readonly<Record<string, string>>): Promise<BaoAnswer>;
   /** @param role as `auth/approle/role` takes it, beside the policy. */
-  appRole(role?: Body): Promise<{
-    readonly method: 'approle';
-    readonly mount: string;
-    readonly roleId: string;
-    readonly secretId: string;
-  }>;
+  appRole(role?: Body): Promise<{ readonly method: 'approle'; readonly mount: string; readonly roleId: string; readonly secretId: string }>;
   /** A token for the policy. @param token as `auth/token/create` takes it. */
   token(token?: Body): Promise<string>;
   /** Settings of a provider that logs in with a new token. */
@@ -147,20 +142,14 @@ export async function startOpenBao(binary: string, tls?: BaoTls): Promise<OpenBa
     };
   } catch (error) {
     await gone();
-    throw new Error(`OpenBao did not start:\n${readFileSync(join(folder, 'log'), 'utf8').slice(-2000)}`, {
-      cause: error,
-    });
+    throw new Error(`OpenBao did not start:\n${readFileSync(join(folder, 'log'), 'utf8').slice(-2000)}`, { cause: error });
   }
 }
 
 /** What root gives to others. */
 function grants(address: string, call: OpenBao['call']): Pick<OpenBao, 'appRole' | 'token' | 'settings'> {
   const token: OpenBao['token'] = async (wanted = {}) => {
-    const { body } = await call('POST', 'auth/token/create', {
-      policies: ['vidimus'],
-      no_parent: true,
-      ...wanted,
-    });
+    const { body } = await call('POST', 'auth/token/create', { policies: ['vidimus'], no_parent: true, ...wanted });
     return (body['auth'] as { client_token: string }).client_token;
   };
   return {
@@ -169,9 +158,7 @@ function grants(address: string, call: OpenBao['call']): Pick<OpenBao, 'appRole'
       const path = `auth/approle/role/${randomUUID()}`;
       await call('POST', path, { token_policies: ['vidimus'], ...role });
       const { data: id } = (await call('GET', `${path}/role-id`)).body as { data: { role_id: string } };
-      const { data: secret } = (await call('POST', `${path}/secret-id`, {})).body as {
-        data: { secret_id: string };
-      };
+      const { data: secret } = (await call('POST', `${path}/secret-id`, {})).body as { data: { secret_id: string } };
       return { method: 'approle', mount: 'approle', roleId: id.role_id, secretId: secret.secret_id };
     },
     async settings(settings = {}) {

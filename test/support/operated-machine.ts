@@ -154,10 +154,7 @@ export class OperatedMachine {
       NODE_EXTRA_CA_CERTS: this.#environment['NODE_EXTRA_CA_CERTS'],
       ...this.#settings(),
     };
-    this.#service = startProgram(process.execPath, [join(ROOT, 'bootstrap/main.ts')], {
-      environment,
-      cwd: this.folder,
-    });
+    this.#service = startProgram(process.execPath, [join(ROOT, 'bootstrap/main.ts')], { environment, cwd: this.folder });
     await answers(this.#service, `http://127.0.0.1:${this.#port}/health/ready`);
   }
 

@@ -58,16 +58,11 @@ export function loadOracles(): Oracles | undefined {
 }
 
 async function ask(name: string, parameters: readonly unknown[]): Promise<unknown> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('oracles.mjs', folder))], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const child = spawn(process.execPath, [fileURLToPath(new URL('oracles.mjs', folder))], { stdio: ['pipe', 'pipe', 'inherit'] });
   child.stdin.end(JSON.stringify([name, ...parameters]));
   const chunks: Buffer[] = [];
   for await (const chunk of child.stdout) chunks.push(chunk as Buffer);
-  const { value, error } = JSON.parse(Buffer.concat(chunks).toString()) as {
-    value?: unknown;
-    error?: string;
-  };
+  const { value, error } = JSON.parse(Buffer.concat(chunks).toString()) as { value?: unknown; error?: string };
   if (error !== undefined) throw new Error(error);
   return value;
 }

@@ -78,10 +78,7 @@ export type Populated = {
 /** A backend's key; it may stand in no answer. */
 export const WEBHOOK_KEY = 'webhook-key-that-nobody-is-told';
 export const UPSTREAM_SECRET = 'upstream-secret-that-nobody-is-told';
-const webhook = {
-  url: 'https://backend.example/hook',
-  auth: { type: 'apiKey', config: { headerName: 'X-Api-Key', value: WEBHOOK_KEY } },
-};
+const webhook = { url: 'https://backend.example/hook', auth: { type: 'apiKey', config: { headerName: 'X-Api-Key', value: WEBHOOK_KEY } } };
 
 export const credentialBody = (id: string, keyChainId: string) => ({
   id,
@@ -98,9 +95,7 @@ export const credentialBody = (id: string, keyChainId: string) => ({
 
 export const presentationBody = (id: string, keyChainId: string) => ({
   id,
-  dcql_query: {
-    credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] } }],
-  },
+  dcql_query: { credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] } }] },
   trustAnchors: [{ keyChainId }],
   expectedOrigins: ['https://shop.example'],
   webhook,
@@ -108,13 +103,7 @@ export const presentationBody = (id: string, keyChainId: string) => ({
 
 export const trustListBody = (id: string, keyChainId: string) => ({
   id,
-  entities: [
-    {
-      type: 'internal',
-      issuerKeyChainId: keyChainId,
-      info: { name: `Entity of ${id}`, country: 'DE', streetAddress: 'Weg 1' },
-    },
-  ],
+  entities: [{ type: 'internal', issuerKeyChainId: keyChainId, info: { name: `Entity of ${id}`, country: 'DE', streetAddress: 'Weg 1' } }],
 });
 
 export const offerBody = (credential: string) => ({

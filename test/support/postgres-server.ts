@@ -38,12 +38,7 @@ export async function openRaw(url: string): Promise<{ readonly run: Run; close()
 
 /** Without what is known of the tables: to learn that takes ten times as long as most of what is done here. */
 async function connectBare(url: string): Promise<MikroORM> {
-  const common = {
-    entities: [],
-    discovery: { warnWhenNoEntities: false },
-    ensureDatabase: false,
-    forceUtcTimezone: true,
-  };
+  const common = { entities: [], discovery: { warnWhenNoEntities: false }, ensureDatabase: false, forceUtcTimezone: true };
   if (dialectOf(url) === 'sqlite') {
     const orm = await SqliteOrm.init({ ...common, dbName: url.slice('sqlite:'.length) });
     return orm as unknown as MikroORM;
@@ -103,12 +98,7 @@ export async function dropOnAll(nodes: readonly URL[], name: string): Promise<vo
 }
 
 /** Nothing outlives the server, and the log of what is written is kept short: it may be in memory. */
-const FLAGS = {
-  fsync: 'off',
-  listen_addresses: '127.0.0.1',
-  max_connections: '300',
-  max_wal_size: '128MB',
-} as const;
+const FLAGS = { fsync: 'off', listen_addresses: '127.0.0.1', max_connections: '300', max_wal_size: '128MB' } as const;
 
 const LOCAL_SERVER = 'postgres://postgres@127.0.0.1:5432/postgres';
 
@@ -222,9 +212,7 @@ async function whyNot(url: string): Promise<string | undefined> {
   }
   let server = 0;
   await rawSql(url, async (run) => {
-    const [row] = (await run("select current_setting('server_version') as server_version")) as {
-      server_version: string;
-    }[];
+    const [row] = (await run("select current_setting('server_version') as server_version")) as { server_version: string }[];
     server = majorOf(row?.server_version ?? '');
   });
   return server > tool ? `pg_dump is of release ${tool}, and the server of ${server}` : undefined;

@@ -48,12 +48,7 @@ export async function issue(
   offer: object = {},
   isPatient = false,
 ): Promise<Held> {
-  const json = {
-    response_type: 'uri',
-    flow: 'pre_authorized_code',
-    credentialConfigurationIds: [configurationId],
-    ...offer,
-  };
+  const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [configurationId], ...offer };
   const made = await service.call('POST', '/issuer/offer', { token: tenant.token, json });
   expect(made.status, made.text).to.equal(201);
   const wallet = new RawWallet(service, tenant.id);
@@ -71,10 +66,7 @@ export async function issue(
 
 /** Asks for a presentation and fetches the request as a wallet does. */
 export async function ask(service: TestService, token: string, requestId: string, more: object = {}): Promise<Asked> {
-  const made = await service.call('POST', '/verifier/offer', {
-    token,
-    json: { response_type: 'uri', requestId, ...more },
-  });
+  const made = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId, ...more } });
   expect(made.status, made.text).to.equal(201);
   const url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
   const fetched = await service.call('GET', url);
@@ -127,14 +119,7 @@ export async function present(service: TestService, asked: Asked, held: Held): P
 }
 
 export const QUERY = {
-  credentials: [
-    {
-      id: 'card',
-      format: 'dc+sd-jwt',
-      meta: { vct_values: ['urn:card:1'] },
-      claims: [{ path: ['name'] }],
-    },
-  ],
+  credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] }, claims: [{ path: ['name'] }] }],
 };
 
 const CARD = {
@@ -228,9 +213,7 @@ export type PresentationRequest = {
   readonly state: string;
   readonly response_uri: string;
   readonly dcql_query: { readonly credentials: readonly { readonly id: string }[] };
-  readonly client_metadata: {
-    readonly jwks: { readonly keys: readonly (Record<string, string> & { kid: string })[] };
-  };
+  readonly client_metadata: { readonly jwks: { readonly keys: readonly (Record<string, string> & { kid: string })[] } };
 };
 
 /** What a request object says; its signature is somebody else's test. */
@@ -246,12 +229,7 @@ export async function answerOf(request: PresentationRequest, credential: string,
   const binding = makeJwt(
     holder,
     { alg: 'ES256', typ: 'kb+jwt' },
-    {
-      iat: now(),
-      aud: request.client_id,
-      nonce: request.nonce,
-      sd_hash: createHash('sha256').update(credential).digest('base64url'),
-    },
+    { iat: now(), aud: request.client_id, nonce: request.nonce, sd_hash: createHash('sha256').update(credential).digest('base64url') },
   );
   const presentation = credential + binding;
   const entries = request.dcql_query.credentials.map(({ id }) => [id, [presentation]]);

@@ -94,11 +94,7 @@ const running = new Set<ChildProcess>();
 export function startProgram(
   command: string,
   args: readonly string[],
-  options: {
-    readonly cwd?: string;
-    readonly environment: Readonly<Record<string, string | undefined>>;
-    readonly user?: number;
-  },
+  options: { readonly cwd?: string; readonly environment: Readonly<Record<string, string | undefined>>; readonly user?: number },
 ): Running {
   const child = spawn(command, args, {
     stdio: ['ignore', 'pipe', 'pipe'],

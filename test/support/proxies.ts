@@ -32,12 +32,7 @@ export async function countingProxy(url: string): Promise<CountingProxy> {
   let traffic = NOTHING;
   const add = (more: Partial<Traffic>) => {
     const sum = (name: keyof Traffic) => traffic[name] + (more[name] ?? 0);
-    traffic = {
-      roundTrips: sum('roundTrips'),
-      statements: sum('statements'),
-      commits: sum('commits'),
-      bytes: sum('bytes'),
-    };
+    traffic = { roundTrips: sum('roundTrips'), statements: sum('statements'), commits: sum('commits'), bytes: sum('bytes') };
   };
   const server = createServer((near) => {
     const far = dial(Number(target.port || 5432), target.hostname);

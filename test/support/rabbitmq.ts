@@ -135,12 +135,7 @@ function end({ pid }: ChildProcess): void {
   }
 }
 
-type Ports = {
-  readonly amqp: number;
-  readonly amqps: number;
-  readonly nodes: number;
-  readonly names: number;
-};
+type Ports = { readonly amqp: number; readonly amqps: number; readonly nodes: number; readonly names: number };
 
 async function writeSettings(folder: string, ports: Ports) {
   const write = (name: string, text: string, mode = 0o600) => {

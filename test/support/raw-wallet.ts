@@ -1,10 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import type { Answer, Callable } from './test-service.ts';
 
-export type HolderKey = {
-  readonly privateKey: KeyObject;
-  readonly jwk: { kty: string; crv: string; x: string; y: string };
-};
+export type HolderKey = { readonly privateKey: KeyObject; readonly jwk: { kty: string; crv: string; x: string; y: string } };
 
 export function newKey(namedCurve: 'P-256' | 'P-384' = 'P-256'): HolderKey {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve });
@@ -103,9 +100,7 @@ export class RawWallet {
 
   /** Pushes an authorization request for the offer behind a link; anything can be replaced or, by '', left out. */
   async push(uri: string, scope: string, form: Record<string, string> = {}): Promise<string> {
-    const { grants } = (await this.offer(uri)) as {
-      grants: { authorization_code: { issuer_state: string } };
-    };
+    const { grants } = (await this.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
     const { issuer_state } = grants.authorization_code;
     const answer = await this.par({ issuer_state, scope, ...form });
     if (answer.status !== 201) throw new Error(`par: ${answer.status} ${answer.text}`);
@@ -147,10 +142,7 @@ export class RawWallet {
       ...form,
     };
     const sent = Object.entries(all).filter(([, value]) => value !== '');
-    return this.service.call('POST', `/${this.tenant}/token`, {
-      form: Object.fromEntries(sent),
-      headers: headers ?? this.tokenProof(),
-    });
+    return this.service.call('POST', `/${this.tenant}/token`, { form: Object.fromEntries(sent), headers: headers ?? this.tokenProof() });
   }
 
   refresh(refreshToken: string, form: Record<string, string> = {}, headers?: Record<string, string>): Promise<Answer> {
@@ -168,13 +160,7 @@ export class RawWallet {
   async request(
     token: string,
     configurationId: string,
-    options: {
-      body?: unknown;
-      text?: string;
-      headers?: Record<string, string>;
-      key?: HolderKey;
-      nonce?: string;
-    } = {},
+    options: { body?: unknown; text?: string; headers?: Record<string, string>; key?: HolderKey; nonce?: string } = {},
   ): Promise<Answer> {
     const key = options.key ?? newKey();
     const body = options.body ?? {

@@ -3,14 +3,7 @@ import { TestRegistrar } from './registrar.ts';
 import { type Answer, createTenant, startTestService, type TestService } from './test-service.ts';
 
 export const REGISTERED_QUERY = {
-  credentials: [
-    {
-      id: 'pid',
-      format: 'dc+sd-jwt',
-      meta: { vct_values: ['urn:pid:1'] },
-      claims: [{ path: ['given_name'] }],
-    },
-  ],
+  credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] }, claims: [{ path: ['given_name'] }] }],
 };
 /** The same as a registrar takes it down. */
 export const REGISTERED = REGISTERED_QUERY.credentials.map(({ id: _id, ...credential }) => credential);

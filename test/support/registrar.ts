@@ -19,11 +19,7 @@ export type RegistrarCall = {
   readonly body: Members | undefined;
 };
 
-export type Login = {
-  readonly username: string;
-  readonly authorization: string | undefined;
-  readonly token: string;
-};
+export type Login = { readonly username: string; readonly authorization: string | undefined; readonly token: string };
 
 /** Instead of the answer to whatever path begins with the key. */
 export type RegistrarAnswer = (response: ServerResponse, request: IncomingMessage) => unknown;
@@ -120,12 +116,7 @@ export class TestRegistrar {
   /** A registration certificate for these credentials, and for what may be issued, as far as it is not bent. */
   certificate(credentials: readonly Members[] | undefined, provided?: readonly Members[]): string {
     const iat = now();
-    const header = {
-      alg: 'ES256',
-      typ: 'rc-wrp+jwt',
-      x5c: [this.signedBy.certificate, this.ca.certificate],
-      iat,
-    };
+    const header = { alg: 'ES256', typ: 'rc-wrp+jwt', x5c: [this.signedBy.certificate, this.ca.certificate], iat };
     const payload = {
       name: 'Acme',
       sub: 'VATDE-123456789',
@@ -162,11 +153,7 @@ export class TestRegistrar {
   }
 
   #metadata(): Members {
-    return {
-      issuer: this.url,
-      token_endpoint: `${this.url}/token`,
-      token_endpoint_auth_methods_supported: ['client_secret_basic'],
-    };
+    return { issuer: this.url, token_endpoint: `${this.url}/token`, token_endpoint_auth_methods_supported: ['client_secret_basic'] };
   }
 
   #logIn(request: IncomingMessage, response: ServerResponse, form: URLSearchParams): unknown {
@@ -177,10 +164,7 @@ export class TestRegistrar {
     if (form.get('grant_type') !== 'password') return json(response, 400, { error: 'unsupported_grant_type' });
     if (form.get('password') !== this.password) {
       // A provider may well say more than it should.
-      return json(response, 400, {
-        error: 'invalid_grant',
-        error_description: `not ${form.get('password')}`,
-      });
+      return json(response, 400, { error: 'invalid_grant', error_description: `not ${form.get('password')}` });
     }
     const token = randomBytes(24).toString('base64url');
     this.#tokens.set(token, Date.now() + this.tokenLifetime * 1000);
@@ -219,9 +203,7 @@ export class TestRegistrar {
       name: 'Acme',
       by: this.ca,
       dns,
-      ...(this.organizationIdentifier !== undefined && {
-        organizationIdentifier: this.organizationIdentifier,
-      }),
+      ...(this.organizationIdentifier !== undefined && { organizationIdentifier: this.organizationIdentifier }),
       ...(this.until !== undefined && { until: this.until }),
     });
     return { id: randomUUID(), crt: writePemCertificates([leaf, this.ca.certificate]) };

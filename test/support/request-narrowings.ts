@@ -8,17 +8,9 @@ export type ApiDocument = {
 
 type Operation = {
   readonly parameters?: readonly Parameter[];
-  readonly requestBody?: {
-    readonly required?: boolean;
-    readonly content: Readonly<Record<string, { readonly schema?: Schema }>>;
-  };
+  readonly requestBody?: { readonly required?: boolean; readonly content: Readonly<Record<string, { readonly schema?: Schema }>> };
 };
-type Parameter = {
-  readonly name: string;
-  readonly in: string;
-  readonly required?: boolean;
-  readonly schema?: Schema;
-};
+type Parameter = { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema?: Schema };
 type Schema = boolean | { readonly [keyword: string]: unknown };
 
 /** Something that requests of the older release may contain and requests of the newer one may not. */
@@ -380,12 +372,8 @@ function merge(one: Schema, other: Schema): Schema {
     ...(heads !== undefined && {
       prefixItems: heads.map((head, index) => merge(head, itemOf(headsOf(one) === undefined ? one : other, index))),
     }),
-    ...((one['properties'] ?? other['properties']) !== undefined && {
-      properties: { ...propertiesOf(other), ...propertiesOf(one) },
-    }),
-    ...((one['required'] ?? other['required']) !== undefined && {
-      required: [...new Set([...requiredOf(one), ...requiredOf(other)])],
-    }),
+    ...((one['properties'] ?? other['properties']) !== undefined && { properties: { ...propertiesOf(other), ...propertiesOf(one) } }),
+    ...((one['required'] ?? other['required']) !== undefined && { required: [...new Set([...requiredOf(one), ...requiredOf(other)])] }),
   };
 }
 

@@ -19,10 +19,7 @@ import {
 import { newKey } from './raw-wallet.ts';
 import { sharedRegistrar } from './registrar.ts';
 
-export type Request = {
-  readonly params?: Readonly<Record<string, string>>;
-  readonly json?: unknown;
-};
+export type Request = { readonly params?: Readonly<Record<string, string>>; readonly json?: unknown };
 
 type Recipe = {
   /** A valid request about these things; `fresh` is an id that nothing has yet. */
@@ -32,9 +29,7 @@ type Recipe = {
 };
 
 /** Sessions are shown by kind to the roles that they are about. */
-const session = (ids: Ids, role = 'issuance:manage') => ({
-  id: role.startsWith('presentation') ? ids.verification : ids.issuance,
-});
+const session = (ids: Ids, role = 'issuance:manage') => ({ id: role.startsWith('presentation') ? ids.verification : ids.issuance });
 
 const freshClient: Recipe['prepare'] = async (world, fresh, role) => {
   if (role === 'tenants:manage') {
@@ -155,10 +150,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'GET /client/:id': { request: client },
   'POST /client': { request: (_, fresh) => ({ json: { clientId: fresh, roles: ['clients:manage'] } }) },
   'PATCH /client/:id': {
-    request: (ids, _, role) => ({
-      ...client(ids),
-      json: { roles: [role === undefined ? 'presentation:request' : 'clients:manage'] },
-    }),
+    request: (ids, _, role) => ({ ...client(ids), json: { roles: [role === undefined ? 'presentation:request' : 'clients:manage'] } }),
     prepare: freshClient,
   },
   'DELETE /client/:id': { request: client, prepare: freshClient },
@@ -168,56 +160,28 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'GET /key-chain/providers': nothing,
   'GET /key-chain/:id': { request: keyChain },
   'POST /key-chain': { request: (_, fresh, role) => ({ json: { id: fresh, usageType: usageOf(role) } }) },
-  'PATCH /key-chain/:id': {
-    request: (ids, _, role) => ({ params: { id: keyChainOf(ids, role) }, json: { description: 'Changed' } }),
-  },
-  'DELETE /key-chain/:id': {
-    request: keyChain,
-    prepare: ownKeyChain,
-  },
-  'POST /key-chain/import': {
-    request: (_, fresh, role) => ({ json: { id: fresh, usageType: usageOf(role), key: IMPORTED } }),
-  },
+  'PATCH /key-chain/:id': { request: (ids, _, role) => ({ params: { id: keyChainOf(ids, role) }, json: { description: 'Changed' } }) },
+  'DELETE /key-chain/:id': { request: keyChain, prepare: ownKeyChain },
+  'POST /key-chain/import': { request: (_, fresh, role) => ({ json: { id: fresh, usageType: usageOf(role), key: IMPORTED } }) },
   'POST /key-chain/:id/rotate': { request: keyChain, prepare: ownKeyChain },
-  'POST /key-chain/:id/csr': {
-    request: (ids, _, role) => ({ params: { id: keyChainOf(ids, role) }, json: { subjectName: 'Acme' } }),
-  },
+  'POST /key-chain/:id/csr': { request: (ids, _, role) => ({ params: { id: keyChainOf(ids, role) }, json: { subjectName: 'Acme' } }) },
   'GET /key': nothing,
   'GET /key/:id': { request: keyChain },
   'POST /key': { request: (_, fresh) => ({ json: { id: fresh, key: IMPORTED } }) },
   'DELETE /key/:id': { request: keyChain, prepare: ownKeyChain },
   'GET /certs': nothing,
-  'PATCH /certs/:certId': {
-    request: (ids, _, role) => ({
-      params: { certId: keyChainOf(ids, role) },
-      json: { description: 'Changed' },
-    }),
-  },
-  'DELETE /certs/:certId': {
-    request: (ids) => ({ params: { certId: ids.keyChain } }),
-    prepare: ownKeyChain,
-  },
-  'POST /certs/:certId/csr': {
-    request: (ids, _, role) => ({
-      params: { certId: keyChainOf(ids, role) },
-      json: { subjectName: 'Acme' },
-    }),
-  },
+  'PATCH /certs/:certId': { request: (ids, _, role) => ({ params: { certId: keyChainOf(ids, role) }, json: { description: 'Changed' } }) },
+  'DELETE /certs/:certId': { request: (ids) => ({ params: { certId: ids.keyChain } }), prepare: ownKeyChain },
+  'POST /certs/:certId/csr': { request: (ids, _, role) => ({ params: { certId: keyChainOf(ids, role) }, json: { subjectName: 'Acme' } }) },
   'GET /certs/:certId': { request: (ids) => ({ params: { certId: ids.keyChain } }) },
-  'POST /certs': {
-    request: (ids, id, role) => ({
-      json: { id, keyId: keyChainOf(ids, role), certUsageTypes: [usageOf(role)] },
-    }),
-  },
+  'POST /certs': { request: (ids, id, role) => ({ json: { id, keyId: keyChainOf(ids, role), certUsageTypes: [usageOf(role)] } }) },
   'GET /session-config': nothing,
   'PUT /session-config': { request: () => ({ json: { ttlSeconds: 86_400 } }) },
   'DELETE /session-config': nothing,
   'GET /status-lists': nothing,
   'GET /status-lists/:listId': { request: statusList },
   'POST /status-lists': { request: () => ({ json: { capacity: 1000 } }) },
-  'PATCH /status-lists/:listId': {
-    request: (ids) => ({ ...statusList(ids), json: { credentialConfigurationId: null } }),
-  },
+  'PATCH /status-lists/:listId': { request: (ids) => ({ ...statusList(ids), json: { credentialConfigurationId: null } }) },
   'DELETE /status-lists/:listId': {
     request: statusList,
     async prepare({ service, token }) {
@@ -227,15 +191,11 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'GET /status-list-config': nothing,
   'PUT /status-list-config': { request: () => ({ json: { ttl: 900 } }) },
   'GET /issuer/config': nothing,
-  'POST /issuer/config': {
-    request: (ids) => ({ json: { display: [{ name: 'Issuer', locale: 'en' }], signingKeyId: ids.keyChain } }),
-  },
+  'POST /issuer/config': { request: (ids) => ({ json: { display: [{ name: 'Issuer', locale: 'en' }], signingKeyId: ids.keyChain } }) },
   'GET /issuer/credentials': nothing,
   'GET /issuer/credentials/:id': { request: credential },
   'POST /issuer/credentials': { request: (ids, fresh) => ({ json: credentialBody(fresh, ids.keyChain) }) },
-  'PATCH /issuer/credentials/:id': {
-    request: (ids) => ({ ...credential(ids), json: { description: 'Changed' } }),
-  },
+  'PATCH /issuer/credentials/:id': { request: (ids) => ({ ...credential(ids), json: { description: 'Changed' } }) },
   'DELETE /issuer/credentials/:id': {
     request: credential,
     prepare: made('credential', '/issuer/credentials', (id, ids) => credentialBody(id, ids.keyChain)),
@@ -259,49 +219,31 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     request: presentation,
     prepare: made('presentation', '/verifier/config', (id, ids) => presentationBody(id, ids.keyChain)),
   },
-  'POST /verifier/config/:id/try': {
-    request: (ids) => ({ ...presentation(ids), json: { presentation: 'e30.e30.c2ln~' } }),
-  },
-  'POST /verifier/offer': {
-    request: (ids) => ({ json: { response_type: 'uri', requestId: ids.presentation } }),
-  },
+  'POST /verifier/config/:id/try': { request: (ids) => ({ ...presentation(ids), json: { presentation: 'e30.e30.c2ln~' } }) },
+  'POST /verifier/offer': { request: (ids) => ({ json: { response_type: 'uri', requestId: ids.presentation } }) },
   'GET /trust-list': nothing,
   'GET /trust-list/:id': { request: trustList },
   'GET /trust-list/:id/export': { request: trustList },
   'GET /trust-list/:id/versions': { request: trustList },
-  'GET /trust-list/:id/versions/:versionId': {
-    request: (ids) => ({ params: { id: ids.trustList, versionId: ids.trustListVersion } }),
-  },
+  'GET /trust-list/:id/versions/:versionId': { request: (ids) => ({ params: { id: ids.trustList, versionId: ids.trustListVersion } }) },
   'POST /trust-list': { request: (ids, fresh) => ({ json: trustListBody(fresh, ids.keyChain) }) },
   'PUT /trust-list/:id': { request: (ids) => ({ ...trustList(ids), json: { entities: [] } }) },
   'PATCH /trust-list/:id': { request: (ids) => ({ ...trustList(ids), json: { description: 'Changed' } }) },
-  'DELETE /trust-list/:id': {
-    request: trustList,
-    prepare: made('trustList', '/trust-list', (id, ids) => trustListBody(id, ids.keyChain)),
-  },
+  'DELETE /trust-list/:id': { request: trustList, prepare: made('trustList', '/trust-list', (id, ids) => trustListBody(id, ids.keyChain)) },
   'GET /session': nothing,
   'GET /session/rates': nothing,
   'GET /session/:id': { request: (ids, _, role) => ({ params: session(ids, role) }) },
   'GET /session/:id/events': { request: (ids, _, role) => ({ params: session(ids, role) }) },
-  'DELETE /session/:id': {
-    request: (ids, _, role) => ({ params: session(ids, role) }),
-    prepare: freshSession,
-  },
+  'DELETE /session/:id': { request: (ids, _, role) => ({ params: session(ids, role) }), prepare: freshSession },
   'POST /session/:id/show': { request: (ids, _, role) => ({ params: session(ids, role) }) },
-  'POST /session/:id/cancel': {
-    request: (ids, _, role) => ({ params: session(ids, role) }),
-    prepare: freshSession,
-  },
+  'POST /session/:id/cancel': { request: (ids, _, role) => ({ params: session(ids, role) }), prepare: freshSession },
   'POST /session/:id/deliveries/:deliveryId/retry': {
     request: (ids, _, role) => ({ params: { ...session(ids, role), deliveryId: DELIVERY } }),
     prepare: withFailedDelivery,
   },
   'GET /registrar/config': { ...nothing, prepare: withLogin },
   'POST /registrar/config': { request: () => ({ json: registrar.login() }) },
-  'PATCH /registrar/config': {
-    request: () => ({ json: { registrationCertificateDefaults: null } }),
-    prepare: withLogin,
-  },
+  'PATCH /registrar/config': { request: () => ({ json: { registrationCertificateDefaults: null } }), prepare: withLogin },
   'DELETE /registrar/config': { ...nothing, prepare: withLogin },
   'POST /registrar/access-certificate': {
     request: (ids) => ({ json: { keyChainId: ids.keyChain } }),
@@ -318,9 +260,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'GET /webhook-secret': nothing,
   'PATCH /webhook-secret': { request: () => ({ json: { signing: 'v1' } }) },
   'POST /webhook-secret/rotate': { request: () => ({ json: { overlapSeconds: 60 } }) },
-  'POST /credentials/revoke-by-subject': {
-    request: () => ({ json: { claims: { given_name: 'Ada', family_name: 'Lovelace' } } }),
-  },
+  'POST /credentials/revoke-by-subject': { request: () => ({ json: { claims: { given_name: 'Ada', family_name: 'Lovelace' } } }) },
   'GET /session/:id/statuses': { request: (ids) => ({ params: { id: ids.issuance } }) },
   'POST /session/revoke': { request: (ids) => ({ json: { sessionId: ids.issuance, status: 1 } }) },
 };

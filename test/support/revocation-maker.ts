@@ -20,11 +20,7 @@ export type CrlOptions = {
   /** Changes what is signed, after it was signed. */
   readonly bend?: (der: Buffer) => Buffer;
 };
-export type Revoked = {
-  readonly serial: Buffer;
-  readonly reason?: number;
-  readonly extensions?: readonly Buffer[];
-};
+export type Revoked = { readonly serial: Buffer; readonly reason?: number; readonly extensions?: readonly Buffer[] };
 
 /** DER of an AlgorithmIdentifier, and what signs by it. */
 export type Signing = { readonly algorithm: Buffer; readonly sign: (toBeSigned: Buffer) => Buffer };
@@ -50,12 +46,7 @@ export const deltaIndicator = () => extension('551d1b', der(0x02, Buffer.from([1
 /** `IssuingDistributionPoint` */
 export const scope = (...fields: readonly Buffer[]) => extension('551d1c', der(0x30, ...fields), true);
 export const scopeOf = (uri: string) => der(0xa0, der(0xa0, der(0x86, Buffer.from(uri))));
-export const FLAG = {
-  users: hex('8101ff'),
-  authorities: hex('8201ff'),
-  indirect: hex('8401ff'),
-  reasons: hex('83020640'),
-};
+export const FLAG = { users: hex('8101ff'), authorities: hex('8201ff'), indirect: hex('8401ff'), reasons: hex('83020640') };
 
 export function time(date: Date): Buffer {
   const digits = date.toISOString().replace(/[-:T]|\.\d+/g, '');
@@ -159,11 +150,7 @@ export function makeOcspResponse(options: OcspOptions): Buffer {
   return der(0x30, hex('0a0100'), der(0xa0, der(0x30, type, der(0x04, basic))));
 }
 
-const HASH_OIDS = {
-  sha1: '06052b0e03021a',
-  sha256: '0609608648016503040201',
-  sha512: '0609608648016503040203',
-};
+const HASH_OIDS = { sha1: '06052b0e03021a', sha256: '0609608648016503040201', sha512: '0609608648016503040203' };
 type Hash = keyof typeof HASH_OIDS;
 
 /** A certificate with an RSA key, and that key. */

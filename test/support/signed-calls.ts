@@ -109,12 +109,7 @@ export class SignedWorld {
 
   async #issue(id: string, more: object = {}) {
     const { service, token, id: tenant } = this.issuer;
-    const offer = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: [id],
-      reference: SignedWorld.REFERENCE,
-    };
+    const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [id], reference: SignedWorld.REFERENCE };
     const made = await service.call('POST', '/issuer/offer', { token, json: { ...offer, ...more } });
     expect(made.status, made.text).to.equal(201);
     const wallet = new RawWallet(service, tenant);

@@ -64,12 +64,7 @@ export const QUERIES = {
 /** What answers to the queries tell. */
 export const TOLD = {
   diploma: { degree: 'Mathematics', address: { locality: 'London' } },
-  licence: {
-    [NAMESPACE]: {
-      document_number: '1234567',
-      driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2010-01-01' }],
-    },
-  },
+  licence: { [NAMESPACE]: { document_number: '1234567', driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2010-01-01' }] } },
 };
 export type Name = keyof typeof CARDS;
 export const NAMES = Object.keys(CARDS) as Name[];
@@ -117,12 +112,7 @@ export class SimulatedWorld {
   }
 
   offer(ids: readonly string[], more: object = {}) {
-    return this.post('/issuer/offer', {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ids,
-      ...more,
-    });
+    return this.post('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ids, ...more });
   }
 
   ask(requestId: string) {

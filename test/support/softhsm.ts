@@ -97,9 +97,7 @@ export class SoftHsm {
 
   /** The same library, in this process; a provider must be open. */
   other(): OtherUser {
-    const { PKCS11 } = createRequire(import.meta.url)('pkcs11js') as {
-      PKCS11: new (library: string) => OtherUser;
-    };
+    const { PKCS11 } = createRequire(import.meta.url)('pkcs11js') as { PKCS11: new (library: string) => OtherUser };
     return new PKCS11(this.library);
   }
 

@@ -80,10 +80,7 @@ export class Cluster {
       ...settings,
     };
     const args = Object.entries(flags).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    const server = spawn(join(binaries(), 'postgres'), ['-D', this.data, ...args], {
-      ...account(),
-      stdio: 'ignore',
-    });
+    const server = spawn(join(binaries(), 'postgres'), ['-D', this.data, ...args], { ...account(), stdio: 'ignore' });
     this.#process = server;
     const end = () => server.kill('SIGQUIT');
     process.once('exit', end);

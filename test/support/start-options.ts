@@ -5,10 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** What `npm start` gives the service besides its settings. */
-export type StartOptions = {
-  readonly environment: Readonly<Record<string, string>>;
-  readonly nodeOptions: readonly string[];
-};
+export type StartOptions = { readonly environment: Readonly<Record<string, string>>; readonly nodeOptions: readonly string[] };
 
 const LAUNCHER = 'bootstrap/commands/start-service.mjs';
 const require = createRequire(import.meta.url);

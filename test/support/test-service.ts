@@ -109,10 +109,7 @@ export async function startTestService(
     });
     const content = await answer.text();
     const said = { status: answer.status, headers: answer.headers, text: content, body: parse(content) };
-    const fault = documentation.faultOf(method, path.replace(base, ''), {
-      ...said,
-      contentType: answer.headers.get('content-type'),
-    });
+    const fault = documentation.faultOf(method, path.replace(base, ''), { ...said, contentType: answer.headers.get('content-type') });
     if (fault !== undefined) throw new Error(`${fault}: ${content.slice(0, 500)}`);
     return said;
   };
@@ -165,10 +162,7 @@ export async function createTenant(
   more: Readonly<Record<string, unknown>> = {},
 ): Promise<{ id: string; token: string; clientId: string }> {
   const token = await service.rootToken();
-  const created = await service.call('POST', '/tenant', {
-    token,
-    json: { id, name: `Tenant ${id}`, roles: TENANT_ROLES, ...more },
-  });
+  const created = await service.call('POST', '/tenant', { token, json: { id, name: `Tenant ${id}`, roles: TENANT_ROLES, ...more } });
   if (created.status !== 201) throw new Error(`tenant ${id}: ${created.status} ${created.text}`);
   const clientId = `${id}-admin`;
   const picked = await service.call('GET', `/client/${clientId}/secret`, { token });

@@ -46,10 +46,7 @@ export function trustList(
     options.scheme,
   );
   const payload = options.payload ?? {
-    LoTE: bent({
-      ListAndSchemeInformation: scheme,
-      TrustedEntitiesList: entities.length === 0 ? undefined : entities.map(entityDocument),
-    }),
+    LoTE: bent({ ListAndSchemeInformation: scheme, TrustedEntitiesList: entities.length === 0 ? undefined : entities.map(entityDocument) }),
   };
   const header = { alg: 'ES256', typ: 'trustlist+jwt', x5c: [signer.certificate], iat: seconds - 60 };
   return makeJwt(signer, bent(header, options.header), payload);

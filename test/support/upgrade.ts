@@ -58,10 +58,7 @@ export class Releases {
   launch(release: Release, port: number): Running {
     const root = release === 'present' ? PRESENT : this.#unpacked(release);
     const environment = { PATH: process.env['PATH'], ...this.environment(port) };
-    return startProgram(process.execPath, [join(root, 'bootstrap/main.ts')], {
-      environment,
-      cwd: this.folder,
-    });
+    return startProgram(process.execPath, [join(root, 'bootstrap/main.ts')], { environment, cwd: this.folder });
   }
 
   async start(release: Release, port: number): Promise<Running> {

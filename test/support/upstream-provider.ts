@@ -193,27 +193,14 @@ function configuration(options: UpstreamOptions, extras: WeakMap<object, Claims>
         authorizationDetailsForIntrospection: () => undefined,
       },
     },
-    ttl: {
-      AccessToken: 600,
-      ClientCredentials: 600,
-      IdToken: 600,
-      AuthorizationCode: 60,
-      Grant: 600,
-      Session: 600,
-      Interaction: 600,
-    },
+    ttl: { AccessToken: 600, ClientCredentials: 600, IdToken: 600, AuthorizationCode: 60, Grant: 600, Session: 600, Interaction: 600 },
   };
 }
 
 type RarContext = { readonly oidc: { readonly grant: { readonly rar?: object[] } } };
 
 function resourceServer({ resourceScopes = [], algorithm = 'RS256' }: UpstreamOptions, audience: string) {
-  return {
-    scope: resourceScopes.join(' '),
-    audience,
-    accessTokenFormat: 'jwt',
-    jwt: { sign: { alg: algorithm } },
-  };
+  return { scope: resourceScopes.join(' '), audience, accessTokenFormat: 'jwt', jwt: { sign: { alg: algorithm } } };
 }
 
 function privateKey(algorithm: string): object {

@@ -11,10 +11,7 @@ import { type ListedEntity, type ListOptions, trustList } from './trust-list.ts'
 const bent = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
   Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
 
-export type AttestationOptions = Bend & {
-  readonly clientId?: string;
-  readonly signer?: Certified;
-};
+export type AttestationOptions = Bend & { readonly clientId?: string; readonly signer?: Certified };
 
 export type PopOptions = Bend & { readonly challenge?: string };
 
@@ -175,10 +172,7 @@ export class WalletProvider {
   ): Record<string, string> {
     return {
       'OAuth-Client-Attestation': this.attestation(instance, options.attestation),
-      'OAuth-Client-Attestation-PoP': this.pop(instance, audience, {
-        ...options.pop,
-        ...(challenge === undefined ? {} : { challenge }),
-      }),
+      'OAuth-Client-Attestation-PoP': this.pop(instance, audience, { ...options.pop, ...(challenge === undefined ? {} : { challenge }) }),
     };
   }
 

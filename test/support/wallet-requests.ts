@@ -23,20 +23,13 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
   'POST /:tenant/credential': (wallet, { accessToken, nonce, vctId }) => ({
     path: `/${wallet.tenant}/credential`,
     headers: wallet.authorization(accessToken),
-    json: {
-      credential_configuration_id: vctId,
-      proofs: { jwt: [keyProof(newKey(), wallet.issuer, nonce)] },
-    },
+    json: { credential_configuration_id: vctId, proofs: { jwt: [keyProof(newKey(), wallet.issuer, nonce)] } },
   }),
   'POST /:tenant/nonce': document('/:tenant/nonce'),
   'GET /:tenant/presented': document('/:tenant/presented'),
   'POST /:tenant/par': ({ tenant, issuer }, { offerId }) => ({
     path: `/${tenant}/par`,
-    form: {
-      ...AUTHORIZATION_REQUEST,
-      issuer_state: offerId,
-      resource: issuer,
-    },
+    form: { ...AUTHORIZATION_REQUEST, issuer_state: offerId, resource: issuer },
   }),
   'GET /:tenant/authorize': ({ tenant }, { requestUri }) => ({
     path: `/${tenant}/authorize?client_id=${encodeURIComponent(CLIENT_ID)}&request_uri=${encodeURIComponent(requestUri)}`,
@@ -47,11 +40,7 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
   }),
   'POST /:tenant/interactive-authorization': ({ tenant }, { offerId }) => ({
     path: `/${tenant}/interactive-authorization`,
-    form: {
-      ...AUTHORIZATION_REQUEST,
-      issuer_state: offerId,
-      interaction_types_supported: 'urn:openid:dcp:ia:openid4vp_presentation',
-    },
+    form: { ...AUTHORIZATION_REQUEST, issuer_state: offerId, interaction_types_supported: 'urn:openid:dcp:ia:openid4vp_presentation' },
   }),
   'GET /:tenant/interactive-authorization/return': ({ tenant }) => ({
     path: `/${tenant}/interactive-authorization/return?auth_session=guessed`,
@@ -92,9 +81,7 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
   'GET /:tenant/chained-as/.well-known/jwks.json': document('/:tenant/chained-as/.well-known/jwks.json'),
   'GET /:tenant/chained-as/.well-known/oauth-authorization-server': document('/:tenant/chained-as/.well-known/oauth-authorization-server'),
   'GET /.well-known/oauth-authorization-server/:tenant/chained-as': document('/.well-known/oauth-authorization-server/:tenant/chained-as'),
-  'GET /:tenant/credential-offer/:offerId': ({ tenant }, { offerId }) => ({
-    path: `/${tenant}/credential-offer/${offerId}`,
-  }),
+  'GET /:tenant/credential-offer/:offerId': ({ tenant }, { offerId }) => ({ path: `/${tenant}/credential-offer/${offerId}` }),
   'GET /:tenant/offer/:pageId': ({ tenant }, { pageId }) => ({ path: `/${tenant}/offer/${pageId}` }),
   'GET /.well-known/openid-credential-issuer/:tenant': document('/.well-known/openid-credential-issuer/:tenant'),
   'GET /:tenant/.well-known/openid-credential-issuer': document('/:tenant/.well-known/openid-credential-issuer'),
@@ -103,16 +90,12 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
   'GET /:tenant/.well-known/jwks.json': document('/:tenant/.well-known/jwks.json'),
   'GET /:tenant/vct/:id': ({ tenant }, { vctId }) => ({ path: `/${tenant}/vct/${vctId}` }),
   'GET /:tenant/schema/:id': ({ tenant }, { vctId }) => ({ path: `/${tenant}/schema/${vctId}` }),
-  'GET /:tenant/request/:requestId': ({ tenant }, { requestId }) => ({
-    path: `/${tenant}/request/${requestId}`,
-  }),
+  'GET /:tenant/request/:requestId': ({ tenant }, { requestId }) => ({ path: `/${tenant}/request/${requestId}` }),
   'POST /:tenant/request/:requestId': ({ tenant }, { requestId }) => ({
     path: `/${tenant}/request/${requestId}`,
     form: { wallet_nonce: 'a-nonce-of-the-wallet' },
   }),
-  'GET /:tenant/request/:requestId/cross-device': ({ tenant }, { requestId }) => ({
-    path: `/${tenant}/request/${requestId}/cross-device`,
-  }),
+  'GET /:tenant/request/:requestId/cross-device': ({ tenant }, { requestId }) => ({ path: `/${tenant}/request/${requestId}/cross-device` }),
   'POST /:tenant/request/:requestId/cross-device': ({ tenant }, { requestId }) => ({
     path: `/${tenant}/request/${requestId}/cross-device`,
     form: { wallet_nonce: 'a-nonce-of-the-wallet' },
@@ -126,13 +109,9 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
     path: `/${tenant}/dc-api/${dcApiId}`,
     json: { error: 'access_denied' },
   }),
-  'GET /:tenant/status-list/:listId': ({ tenant }, { listId }) => ({
-    path: `/${tenant}/status-list/${listId}`,
-  }),
+  'GET /:tenant/status-list/:listId': ({ tenant }, { listId }) => ({ path: `/${tenant}/status-list/${listId}` }),
   'GET /:tenant/status-lists': document('/:tenant/status-lists'),
-  'GET /:tenant/trust-list/:id': ({ tenant }, { trustListId }) => ({
-    path: `/${tenant}/trust-list/${trustListId}`,
-  }),
+  'GET /:tenant/trust-list/:id': ({ tenant }, { trustListId }) => ({ path: `/${tenant}/trust-list/${trustListId}` }),
   'GET /:tenant/crl/:id': ({ tenant }, { authorityId }) => ({ path: `/${tenant}/crl/${authorityId}` }),
   'GET /:tenant/ca/:id': ({ tenant }, { authorityId }) => ({ path: `/${tenant}/ca/${authorityId}` }),
 };

@@ -13,12 +13,7 @@ import { type Answer, type Callable, type CallOptions, dataFolderOf, ROOT } from
 export const NODE_OPTION = '--max-semi-space-size=3';
 const WORKERS = '2';
 
-export type LogLine = {
-  readonly msg: string;
-  readonly pid?: number;
-  readonly signal?: string;
-  readonly tenantId?: string;
-};
+export type LogLine = { readonly msg: string; readonly pid?: number; readonly signal?: string; readonly tenantId?: string };
 
 /** `npm start` with `WORKERS=2`, as a process of its own. */
 export class WorkerService {

@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 
-type Locked = {
-  readonly optional?: boolean;
-  readonly engines?: { readonly node?: string };
-};
+type Locked = { readonly optional?: boolean; readonly engines?: { readonly node?: string } };
 
 /** The oldest Node that the README promises to begin with; the pinned one comes with the packages. */
 const OLDEST = 20;

@@ -39,10 +39,7 @@ describe('Results of external tools', () => {
   it('count against the service when they fail, and not when a tool lacks a feature or is missing', () => {
     const strange: Row = { ...failed, detail: 'something new' };
     expect(unexplained([failed, strange])).to.deep.equal([strange]);
-    const harmless = (['works', 'lacking', 'forbidden', 'missing'] as const).map((result) => ({
-      ...strange,
-      result,
-    }));
+    const harmless = (['works', 'lacking', 'forbidden', 'missing'] as const).map((result) => ({ ...strange, result }));
     expect(unexplained(harmless)).to.deep.equal([]);
   });
 
@@ -121,9 +118,7 @@ describe('Results of external tools', () => {
   it('are limited in time, and omit addresses', async () => {
     const late = await within(0.01, 'a flow', new Promise(() => {})).catch((error: Error) => error.message);
     expect(late).to.equal('a flow took longer than 0.01 s');
-    const error = new Error("no answer\n from 'http://localhost:3000/judge-1/token'", {
-      cause: new Error('why'),
-    });
+    const error = new Error("no answer\n from 'http://localhost:3000/judge-1/token'", { cause: new Error('why') });
     expect(reasonOf(error)).to.equal('no answer from the service (why)');
   });
 

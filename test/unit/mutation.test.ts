@@ -5,9 +5,7 @@ const SOURCE = 'if (a &&\n    b) return;\nreturn c ? 1 : 2;\n';
 const whole = { start: { line: 1, column: 5 }, end: { line: 2, column: 6 } };
 const last = { start: { line: 3, column: 8 }, end: { line: 3, column: 9 } };
 const killed = (count: number) => Array.from({ length: count }, () => ({ status: 'Killed', replacement: 'true', location: last }));
-const report = (mutants: Report['files'][string]['mutants']): Report => ({
-  files: { 'domain/a.ts': { source: SOURCE, mutants } },
-});
+const report = (mutants: Report['files'][string]['mutants']): Report => ({ files: { 'domain/a.ts': { source: SOURCE, mutants } } });
 const listed: Listed = { file: 'domain/a.ts', check: 'a && b', becomes: 'true', reason: 'nobody can tell' };
 const survivor = (replacement: string, location = whole) => ({ status: 'Survived', replacement, location });
 

@@ -268,12 +268,7 @@ export type Offered = {
 
 /** Offers credentials, `card` unless stated, by a pre-authorized code unless stated. */
 export async function anOffer(world: WalletWorld, changes: object = {}, tenantId = ACME): Promise<Offered> {
-  const body = OfferRequest.parse({
-    response_type: 'uri',
-    flow: 'pre_authorized_code',
-    credentialConfigurationIds: ['card'],
-    ...changes,
-  });
+  const body = OfferRequest.parse({ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'], ...changes });
   const caller = rememberedCaller(await world.caller(tenantId));
   const { session: id } = await world.createOffer.execute(caller, body);
   const session = await world.session(id, tenantId);

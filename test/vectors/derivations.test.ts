@@ -91,10 +91,7 @@ describe('Transaction data vectors', () => {
     });
 
     it(`refuses an algorithm that was not requested: ${one.encoded.slice(0, 30)}…`, () => {
-      const other = {
-        transaction_data_hashes: [one.sha384_b64url],
-        transaction_data_hashes_alg: 'sha-384',
-      };
+      const other = { transaction_data_hashes: [one.sha384_b64url], transaction_data_hashes_alg: 'sha-384' };
       expect(() => verifyTransactionData(other, [one.encoded], [])).to.throw(Refusal, 'transaction_data_alg');
     });
   }

@@ -5,12 +5,7 @@ import { parseJsonObject } from '../../domain/shared/json.ts';
 
 type Vector = {
   readonly name: string;
-  readonly private_jwk: {
-    readonly kid: string;
-    readonly x: string;
-    readonly y: string;
-    readonly d: string;
-  };
+  readonly private_jwk: { readonly kid: string; readonly x: string; readonly y: string; readonly d: string };
   readonly jwe: string;
   readonly plaintext?: string;
   readonly expect: string;
@@ -24,10 +19,7 @@ describe('Encrypted response vectors', () => {
   for (const one of vectors) {
     it(`${one.name}: ${one.expect}`, () => {
       const { kid, x, y, d } = one.private_jwk;
-      const key = {
-        publicJwk: { kty: 'EC', crv: 'P-256', x, y, kid, use: 'enc', alg: 'ECDH-ES' },
-        d,
-      } as const;
+      const key = { publicJwk: { kty: 'EC', crv: 'P-256', x, y, kid, use: 'enc', alg: 'ECDH-ES' }, d } as const;
       const plaintext = encryption.decrypt(one.jwe, key);
       if (one.expect.startsWith('decrypts')) {
         expect(plaintext).to.equal(one.plaintext);

@@ -25,9 +25,7 @@ type Vectors = {
     readonly elements?: Readonly<Record<string, JsonObject>>;
   }[];
 };
-type Transcripts = {
-  readonly vectors: readonly { readonly name: string; readonly session_transcript_hex: string }[];
-};
+type Transcripts = { readonly vectors: readonly { readonly name: string; readonly session_transcript_hex: string }[] };
 type StatusListVectors = {
   readonly tokens: {
     readonly public_key_jwk: PublicJwk;

@@ -52,10 +52,7 @@ const transcript = Buffer.from(
 );
 
 const { d, ...holderJwk } = sd.holder_private_jwk;
-const holder: HolderKey = {
-  jwk: holderJwk,
-  privateKey: createPrivateKey({ key: { ...holderJwk, d }, format: 'jwk' }),
-};
+const holder: HolderKey = { jwk: holderJwk, privateKey: createPrivateKey({ key: { ...holderJwk, d }, format: 'jwk' }) };
 const authority = await certify({ name: 'Authority, C=GB', ca: true });
 const leaf = await certify({ name: 'Issuer, C=GB', by: authority, ...DOCUMENT_SIGNER });
 const issuer = { key: leaf, chain: [leaf.certificate] };
@@ -70,9 +67,7 @@ const mdocBase = {
   issuer,
   holder: newKey(),
   docType: mdoc.docType,
-  elements: {
-    'org.iso.18013.5.1': { family_name: 'Lovelace', given_name: 'Ada', age_over_18: true, height: 170 },
-  },
+  elements: { 'org.iso.18013.5.1': { family_name: 'Lovelace', given_name: 'Ada', age_over_18: true, height: 170 } },
   transcript,
   now: sd.now,
 };

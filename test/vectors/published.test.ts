@@ -26,14 +26,9 @@ describe('RFC 7636 appendix B', () => {
 
 describe('RFC 7638 by RFC 8037 appendix A.3 and RFC 9449 section 6.1', () => {
   it('names keys by their required members', () => {
-    expect(
-      thumbprint({
-        kty: 'OKP',
-        crv: 'Ed25519',
-        x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
-        kid: 'any',
-      }),
-    ).to.equal('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k');
+    expect(thumbprint({ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', kid: 'any' })).to.equal(
+      'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
+    );
     expect(
       thumbprint({
         kty: 'EC',
@@ -67,12 +62,7 @@ describe('RFC 9449 sections 4.1 and 7.1', () => {
   });
 
   it('accepts the proof for a protected resource with its access token only', () => {
-    const expected = {
-      method: 'GET',
-      url: 'https://resource.example.org/protectedresource',
-      now: 1562262618,
-      accessToken,
-    };
+    const expected = { method: 'GET', url: 'https://resource.example.org/protectedresource', now: 1562262618, accessToken };
     expect(accept(resourceProof, expected).thumbprint).to.equal('0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I');
     expect(() => accept(resourceProof, { ...expected, accessToken: `${accessToken}x` })).to.throw(Failure, /ath/);
   });
@@ -87,10 +77,7 @@ describe('RFC 9901 section 4.2', () => {
       },
       ['WyJfMjZiYzRMVC1hYzZxMktJNmNCVzVlcyIsICJmYW1pbHlfbmFtZSIsICJNw7ZiaXVzIl0', 'WyJsa2x4RjVqTVlsR1RQVW92TU5JdkNBIiwgIkZSIl0'],
     );
-    expect(withoutTombstones(claims)).to.deep.equal({
-      nationalities: ['DE', 'FR', 'US'],
-      family_name: 'Möbius',
-    });
+    expect(withoutTombstones(claims)).to.deep.equal({ nationalities: ['DE', 'FR', 'US'], family_name: 'Möbius' });
   });
 });
 

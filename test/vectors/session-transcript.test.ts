@@ -31,11 +31,7 @@ type Vectors = {
     readonly sha256_b64url: string;
   };
   readonly vectors: readonly Vector[];
-  readonly must_not_equal: readonly {
-    readonly name: string;
-    readonly base: string;
-    readonly session_transcript_hex: string;
-  }[];
+  readonly must_not_equal: readonly { readonly name: string; readonly base: string; readonly session_transcript_hex: string }[];
   readonly device_authentication: {
     readonly session_transcript: string;
     readonly docType: string;

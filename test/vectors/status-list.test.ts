@@ -42,14 +42,7 @@ type Vectors = {
   };
   readonly invalid_lists: readonly { name: string; status_list: JsonObject; idx: unknown }[];
   readonly status_policy: readonly { status: number; expect: string }[];
-  readonly token_checks: readonly {
-    name: string;
-    header: JsonObject;
-    payload: JsonObject;
-    uri: string;
-    idx: number;
-    expect: string;
-  }[];
+  readonly token_checks: readonly { name: string; header: JsonObject; payload: JsonObject; uri: string; idx: number; expect: string }[];
   readonly cache_checks: readonly {
     name: string;
     exp: number;
@@ -166,13 +159,7 @@ describe('status list vectors', () => {
 
     it('a token of our own', () => {
       const claims = statusListClaims({ uri: URI, bits: 1, lst: 'x', issuedAt: NOW, ttlSeconds: 300 });
-      expect(claims).to.deep.equal({
-        sub: URI,
-        iat: vectors.now,
-        exp: vectors.now + 300,
-        ttl: 300,
-        status_list: { bits: 1, lst: 'x' },
-      });
+      expect(claims).to.deep.equal({ sub: URI, iat: vectors.now, exp: vectors.now + 300, ttl: 300, status_list: { bits: 1, lst: 'x' } });
     });
   });
 

@@ -26,11 +26,7 @@ const Messages = z
       z.object({ type: z.literal('tenant'), tenantId }),
       z.object({ type: z.literal('session'), tenantId, sessionId: Id.transform((id) => id as SessionId) }),
       z.object({ type: z.literal('status-list'), tenantId, listId: Id }),
-      z.object({
-        type: z.literal('cache'),
-        tenantId,
-        lists: z.enum(['trust-lists', 'status-lists', 'revocation-lists']),
-      }),
+      z.object({ type: z.literal('cache'), tenantId, lists: z.enum(['trust-lists', 'status-lists', 'revocation-lists']) }),
       z.object({ type: z.literal('missed') }),
     ]),
   )

@@ -6,11 +6,7 @@ import { withoutQuery } from '../../../domain/shared/without-query.ts';
 import type { FollowedList } from '../../../domain/status-lists/wallet-status.ts';
 import { family, type Route, reply, route } from '../route.ts';
 
-const common = {
-  tag: 'Caches',
-  surface: 'admin',
-  access: { anyOf: ['issuance:manage', 'presentation:manage'] },
-} as const;
+const common = { tag: 'Caches', surface: 'admin', access: { anyOf: ['issuance:manage', 'presentation:manage'] } } as const;
 
 const ListCacheView = object({
   size: z.number().int().describe('Lists that are kept'),

@@ -46,11 +46,7 @@ function toDecisionView({ id, status }: DeferredTransaction) {
 
 const common = { tag: 'Issuer', surface: 'admin', access: { anyOf: ['issuance:offer', 'issuance:manage'] } } as const;
 const singleTransaction = { ...common, params: object({ transactionId: z.string().max(100) }) } as const;
-const decision = {
-  ...singleTransaction,
-  method: 'post',
-  responses: { 200: DeferredDecisionView, 409: 'It is decided already' },
-} as const;
+const decision = { ...singleTransaction, method: 'post', responses: { 200: DeferredDecisionView, 409: 'It is decided already' } } as const;
 
 const USE_CASES = { deferred: DecideDeferred, settings: ServiceSettings };
 
@@ -64,9 +60,7 @@ export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
     exampleParameters: { session: '<session>', limit: 20, sort: 'desc' },
     summary: 'List deferred transactions, the newest first',
     description: 'By the time of their beginning, of which the newest 500 are listed.',
-    query: ListQuery.extend({
-      session: z.string().max(100).optional().describe('Only those of this session'),
-    }),
+    query: ListQuery.extend({ session: z.string().max(100).optional().describe('Only those of this session') }),
     responses: { 200: z.array(DeferredView) },
     async handle({ caller, query }) {
       return pageOf({

@@ -11,9 +11,7 @@ const common = {
   tag: 'Keys',
   surface: 'document',
   access: 'public',
-  params: TenantPath.extend({
-    id: z.string().max(128).describe('Key identifier of the authority, hexadecimal'),
-  }),
+  params: TenantPath.extend({ id: z.string().max(128).describe('Key identifier of the authority, hexadecimal') }),
 } as const;
 
 /** Public documents to which certificates of internal authorities point (RFC 5280). */
@@ -33,10 +31,7 @@ export const authorityRoutes = family({ authorityPublisher: AuthorityPublisher }
     operationId: 'fetchAuthorityCertificate',
     exampleParameters: { id: '<authority>' },
     summary: 'Fetch the certificate of an authority of the tenant',
-    responses: {
-      200: { description: 'The certificate, DER', contentType: CERTIFICATE },
-      304: 'Not modified',
-    },
+    responses: { 200: { description: 'The certificate, DER', contentType: CERTIFICATE }, 304: 'Not modified' },
     handle: async ({ params: { tenant, id } }) => served(await authorityPublisher.certificate(tenant, id), CERTIFICATE),
   }),
 ]);

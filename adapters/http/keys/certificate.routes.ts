@@ -61,9 +61,7 @@ function readRoutes({ findCertificates, settings }: UseCases, find: Find): Route
       operationId: 'listCertificates',
       exampleParameters: { keyId: 'signing', limit: 20, sort: 'asc' },
       summary: 'List the certificates of the tenant',
-      query: ListQuery.extend({
-        keyId: z.string().max(128).optional().describe('Only certificates of this key'),
-      }),
+      query: ListQuery.extend({ keyId: z.string().max(128).optional().describe('Only certificates of this key') }),
       responses: { 200: z.array(CertificateView) },
       async handle({ caller, query }) {
         const { found: matches, all: chains } = await findCertificates.execute(caller, { keyId: query.keyId });
@@ -136,10 +134,7 @@ function writeRoutes({ createCertificate, updateKeyChain, deleteKeyChain }: UseC
         const { description, crt: certificates } = body;
         const namedUsages = body.usages?.map((usage) => (typeof usage === 'string' ? usage : usage.usage));
         const usages = body.certUsageTypes ?? namedUsages;
-        const paths = {
-          certificates: 'crt',
-          usages: body.certUsageTypes === undefined ? 'usages' : 'certUsageTypes',
-        };
+        const paths = { certificates: 'crt', usages: body.certUsageTypes === undefined ? 'usages' : 'certUsageTypes' };
         await updateKeyChain.execute(caller, certId, { description, usages, certificates }, paths);
         const { chain, all: chains, view } = await find({ caller, params: { certId } });
         return show(200, { ...view, warnings: keyWarnings(chain, chains, caller) }, chain);

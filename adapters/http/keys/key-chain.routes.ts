@@ -111,9 +111,7 @@ export const keyChainRoutes = families(
     summary: 'Change a key chain',
     body: KeyChainUpdate,
     example: { description: 'Signs diplomas' },
-    responses: {
-      409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile',
-    },
+    responses: { 409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile' },
     by: UpdateKeyChain,
   }),
   chain.delete({

@@ -30,11 +30,7 @@ export const tokenRoutes = family({ issueAccessToken: IssueAccessToken }, ({ iss
     body: TokenRequest,
     bodyKind: 'json-or-form',
     example: { grant_type: 'client_credentials', client_id: 'acme-admin', client_secret: '<client secret>' },
-    rateLimit: {
-      group: 'token',
-      perAddress: true,
-      perClient: ({ body, request }) => parseRequest(body, request).clientId,
-    },
+    rateLimit: { group: 'token', perAddress: true, perClient: ({ body, request }) => parseRequest(body, request).clientId },
     responses: { 200: TokenView, 401: 'The credentials are missing or wrong' },
     async handle({ body, request }) {
       const { clientId, secret } = parseRequest(body, request);

@@ -78,9 +78,7 @@ function browserRoutes(useCases: UseCases): Route[] {
       summary: 'Send the user to the upstream provider (RFC 6749 section 4.1.1)',
       query: BrowserQuery,
       described: { query: AUTHORIZE_QUERY },
-      responses: {
-        302: 'To the upstream provider; to a verified wallet with an error when it cannot be reached',
-      },
+      responses: { 302: 'To the upstream provider; to a verified wallet with an error when it cannot be reached' },
       async handle({ params: { tenant: tenantId }, query }) {
         const { location, keep } = await startUpstreamLogin.execute(tenantId, query);
         return redirectTo(location, keep && browserCookie({ settings, tenantId, errand: LOGIN }, keep));
@@ -137,24 +135,13 @@ function documentRoutes({ metadata }: UseCases): Route[] {
   const textOf = (tenant: TenantId) => metadata.execute(tenant, 'chained-as');
   // RFC 8414 section 3.1 inserts the well-known name; the contract publishes the other form.
   const addresses = [
-    {
-      path: `${base}/.well-known/oauth-authorization-server`,
-      operationId: 'getChainedServerMetadataBelowTenant',
-    },
-    {
-      path: `/.well-known/oauth-authorization-server${base}`,
-      operationId: 'getChainedServerMetadata',
-    },
+    { path: `${base}/.well-known/oauth-authorization-server`, operationId: 'getChainedServerMetadataBelowTenant' },
+    { path: `/.well-known/oauth-authorization-server${base}`, operationId: 'getChainedServerMetadata' },
   ];
   return [
     ...addresses.map((address) =>
       documentRoute(
-        {
-          ...address,
-          summary: 'Metadata of the chained authorization server (RFC 8414)',
-          tag,
-          params: TenantPath,
-        },
+        { ...address, summary: 'Metadata of the chained authorization server (RFC 8414)', tag, params: TenantPath },
         ({ tenant }) => textOf(tenant),
       ),
     ),

@@ -81,10 +81,7 @@ const redemption = {
   scope: text.optional(),
 };
 /** The chained server rejects pre-authorized codes, because its users log in. */
-const chainedRedemption = {
-  ...redemption,
-  grant_type: z.enum([AUTHORIZATION_CODE_GRANT, REFRESH_TOKEN_GRANT]),
-};
+const chainedRedemption = { ...redemption, grant_type: z.enum([AUTHORIZATION_CODE_GRANT, REFRESH_TOKEN_GRANT]) };
 export const TOKEN_FORMS = {
   'built-in': {
     json: object({ ...redemption, ...requestedDetails }).catchall(text),

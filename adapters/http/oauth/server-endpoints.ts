@@ -116,13 +116,7 @@ export function serverEndpoints(
   },
   { pushAuthorization, answerTokenRequest }: UseCases,
 ): Route[] {
-  const endpoint = {
-    ...common,
-    tag,
-    body: JsonForm,
-    bodyKind,
-    rateLimit: { group: 'token', perAddress: true },
-  } as const;
+  const endpoint = { ...common, tag, body: JsonForm, bodyKind, rateLimit: { group: 'token', perAddress: true } } as const;
   return [
     route({
       ...endpoint,

@@ -74,9 +74,7 @@ function conditionOf({ anyOf, oneOf }: Schema): Schema | undefined {
   ]);
 }
 
-type Document = {
-  readonly components?: { readonly schemas?: Record<string, Schema> };
-};
+type Document = { readonly components?: { readonly schemas?: Record<string, Schema> } };
 
 /**
  * Rewrites constructs for which openapi-generator writes code that does not compile. The types of the project's own client keep the exact
@@ -151,10 +149,7 @@ function moveHasProperties(schema: Schema): void {
   for (const name of Object.keys(properties)) {
     const checkedProperty = name.slice('has'.length);
     if (!/^has[A-Z]/.test(name) || !Object.hasOwn(properties, checkedProperty.charAt(0).toLowerCase() + checkedProperty.slice(1))) continue;
-    schema['patternProperties'] = {
-      ...(schema['patternProperties'] as object),
-      [`^${name}$`]: properties[name],
-    };
+    schema['patternProperties'] = { ...(schema['patternProperties'] as object), [`^${name}$`]: properties[name] };
     delete properties[name];
   }
 }

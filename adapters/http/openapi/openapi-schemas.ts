@@ -15,10 +15,7 @@ type Document = {
     string,
     Record<
       string,
-      {
-        requestBody?: { content: Record<string, { schema: Schema }> };
-        parameters?: { name: string; in: string; example?: unknown }[];
-      }
+      { requestBody?: { content: Record<string, { schema: Schema }> }; parameters?: { name: string; in: string; example?: unknown }[] }
     >
   >;
 };

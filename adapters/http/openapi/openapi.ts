@@ -125,9 +125,7 @@ function requestBody(route: Route, schema: z.ZodType): NonNullable<ZodOpenApiOpe
     required: route.surface !== 'admin' || !members.safeParse({}).success,
     content: {
       ...(kind !== 'form' && { 'application/json': { schema: json, ...example } }),
-      ...((kind === 'form' || kind === 'json-or-form') && {
-        'application/x-www-form-urlencoded': { schema: form, ...example },
-      }),
+      ...((kind === 'form' || kind === 'json-or-form') && { 'application/x-www-form-urlencoded': { schema: form, ...example } }),
       ...(kind === 'unread' && { 'application/jwt': { schema: COMPACT } }),
     },
   };

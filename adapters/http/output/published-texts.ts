@@ -21,9 +21,7 @@ const zip = promisify(gzip);
 
 const COMPRESS: Readonly<Record<Encoding, (text: Buffer) => Promise<Buffer>>> = {
   br: (text) =>
-    brotli(text, {
-      params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: text.length },
-    }),
+    brotli(text, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: text.length } }),
   gzip: (text) => zip(text),
 };
 

@@ -64,10 +64,7 @@ export const LANGUAGE_PARAMETER = 'lang';
 const MAX_ADDRESS = 8_192;
 const TAG = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}$/;
 
-type LanguageRequest = {
-  readonly url?: string | undefined;
-  readonly headers: { readonly 'accept-language'?: string | undefined };
-};
+type LanguageRequest = { readonly url?: string | undefined; readonly headers: { readonly 'accept-language'?: string | undefined } };
 
 /** Languages that the reader prefers, best first: the one in the address, then those of the browser. */
 export function preferredLanguages({ url = '', headers }: LanguageRequest): readonly string[] {

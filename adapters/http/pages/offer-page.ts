@@ -17,12 +17,7 @@ function closedPage({ look, status: standing }: Exclude<OfferPage, OpenPage>, re
   const texts = TEXTS[reader.language];
   const title = texts[standing === 'over' ? 'gone' : standing];
   const advice = standing === 'used' ? texts.closeWindow : texts.overAdvice;
-  return page({
-    reader,
-    branding: look,
-    title,
-    main: `<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(advice)}</p>`,
-  });
+  return page({ reader, branding: look, title, main: `<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(advice)}</p>` });
 }
 
 async function openPage({ look, kind, invitation }: OpenPage, reader: Reader): Promise<Page> {

@@ -88,10 +88,7 @@ export const registrarRoutes = families(
   configuration.delete({
     operationId: 'deleteRegistrarConfiguration',
     summary: 'Remove the login at the registrar',
-    responses: {
-      404: 'Nothing is configured',
-      409: 'A presentation configuration gets its registration certificate there',
-    },
+    responses: { 404: 'Nothing is configured', 409: 'A presentation configuration gets its registration certificate there' },
     by: DeleteRegistrarConfiguration,
   }),
   family(CERTIFICATES, ({ obtainAccessCertificate, obtainRegistrationCertificate }) => [
@@ -122,10 +119,7 @@ export const registrarRoutes = families(
         'one up, or checks one that was obtained elsewhere.',
       body: RegistrationCertificateOrder,
       bodyLimit: BODY_LIMIT,
-      example: {
-        body: { purpose: [{ lang: 'en', content: 'Opening an account' }] },
-        presentationConfigurationId: 'name-check',
-      },
+      example: { body: { purpose: [{ lang: 'en', content: 'Opening an account' }] }, presentationConfigurationId: 'name-check' },
       responses: {
         201: RegistrationCertificateView,
         404: 'There is no such presentation configuration, or no such certificate at the registrar',

@@ -24,10 +24,7 @@ export const RegistrarConfigurationView = object({
   tenant: TenantReference,
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
-}).meta({
-  id: 'RegistrarConfiguration',
-  description: 'The login of the tenant at its registrar, without secrets',
-});
+}).meta({ id: 'RegistrarConfiguration', description: 'The login of the tenant at its registrar, without secrets' });
 
 export function toRegistrarConfigurationView(configuration: RegistrarConfiguration, tenant: Tenant) {
   return viewOf(RegistrarConfigurationView, {

@@ -31,11 +31,7 @@ export const offerPageRoutes = family({ showOfferPage: ShowOfferPage }, ({ showO
       'that of the parameter `lang`. Looking at it changes nothing, and the session does not count as fetched.',
     params: TenantPath.extend({ pageId: z.string().max(128) }),
     query: z.object({ lang: z.string().max(64).optional().describe('A language tag, such as de') }),
-    responses: {
-      200: 'A page',
-      404: 'No such page',
-      410: 'A page that says that it was used, has expired or was cancelled',
-    },
+    responses: { 200: 'A page', 404: 'No such page', 410: 'A page that says that it was used, has expired or was cancelled' },
     async handle({ params: { tenant, pageId }, request }) {
       const offer = await showOfferPage.execute(tenant, pageId);
       const answer = await offerPage(offer, readerOf(request, offer.look));

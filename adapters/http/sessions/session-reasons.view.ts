@@ -17,10 +17,7 @@ export const AttemptView = object({
   code: z.string().describe('What the wallet was told'),
   reason: z.string().describe('For the operator'),
   requestId: z.string().optional().describe('As the log names the request'),
-}).meta({
-  id: 'RefusedAttempt',
-  description: 'A request for a credential, or a response to a presentation request, that was rejected',
-});
+}).meta({ id: 'RefusedAttempt', description: 'A request for a credential, or a response to a presentation request, that was rejected' });
 
 export const FailureView = object({
   code: z.enum(SESSION_FAILURE_CODES).describe('See docs/troubleshooting.md'),

@@ -185,9 +185,7 @@ function streamRoute({ watchSession }: UseCases): Route {
       'Server-sent events. The present status comes at once, then every change; the stream ends with the session, ' +
       'and when the access token expires: come back with a new one. `Last-Event-ID` brings the changes that were missed.',
     params,
-    query: z.object({
-      token: z.string().optional().describe('Access token, for clients that cannot send headers'),
-    }),
+    query: z.object({ token: z.string().optional().describe('Access token, for clients that cannot send headers') }),
     responses: {
       200: {
         description: 'Each `data` is one such object; comments keep the connection alive',

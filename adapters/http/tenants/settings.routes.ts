@@ -14,11 +14,7 @@ const sessions = {
   access: { anyOf: ['issuance:manage', 'presentation:manage'] },
   responses: { 200: EffectiveSessionConfig },
 } as const;
-const sessionWrites = {
-  ...sessions,
-  access: { ...sessions.access, unrestricted: true },
-  edits: { kind: 'session-settings', id },
-} as const;
+const sessionWrites = { ...sessions, access: { ...sessions.access, unrestricted: true }, edits: { kind: 'session-settings', id } } as const;
 const statusLists = {
   path: '/status-list-config',
   tag: 'Status lists',

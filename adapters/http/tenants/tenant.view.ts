@@ -81,10 +81,7 @@ export function toSessionConfigView(
   { sessionConfig }: Tenant,
   defaults: { readonly sessionTtlSeconds: number },
 ): z.infer<typeof EffectiveSessionConfig> {
-  return {
-    ttlSeconds: sessionConfig?.ttlSeconds ?? defaults.sessionTtlSeconds,
-    cleanupMode: sessionConfig?.cleanupMode ?? 'full',
-  };
+  return { ttlSeconds: sessionConfig?.ttlSeconds ?? defaults.sessionTtlSeconds, cleanupMode: sessionConfig?.cleanupMode ?? 'full' };
 }
 
 export function toStatusListConfigView(

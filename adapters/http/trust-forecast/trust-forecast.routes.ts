@@ -18,10 +18,7 @@ const ForecastItemView = object({
     presentation: Ids.describe('Presentation configurations that fail then, or trust fewer issuers'),
   }),
   advice: z.string().describe('What to do before'),
-}).meta({
-  id: 'TrustForecastItem',
-  description: 'Something that the trust of a tenant rests on, and that ends',
-});
+}).meta({ id: 'TrustForecastItem', description: 'Something that the trust of a tenant rests on, and that ends' });
 
 export const trustForecastRoutes = family({ forecastTrust: ForecastTrust, settings: ServiceSettings }, ({ forecastTrust, settings }) => [
   route({

@@ -24,11 +24,7 @@ import {
   toVersionView,
 } from './trust-list.view.ts';
 
-const common = {
-  tag: 'Trust lists',
-  surface: 'admin',
-  access: { anyOf: ['issuance:manage', 'presentation:manage'] },
-} as const;
+const common = { tag: 'Trust lists', surface: 'admin', access: { anyOf: ['issuance:manage', 'presentation:manage'] } } as const;
 /** Certificates take most of the size. */
 const BODY_LIMIT = 512 * 1024;
 /** All configurations depend on the lists, and readers trust the listed entities under the issuing keys of the tenant. */
@@ -47,9 +43,7 @@ const EXAMPLE = {
   id: 'universities',
   description: 'Who issues student cards',
   entities: ENTITIES,
-  data: {
-    LoTE: { ListAndSchemeInformation: { SchemeName: [{ lang: 'en', value: 'DE:Universities' }] } },
-  },
+  data: { LoTE: { ListAndSchemeInformation: { SchemeName: [{ lang: 'en', value: 'DE:Universities' }] } } },
 };
 
 const VERSIONS = { listTrustListVersions: ListTrustListVersions, getTrustListVersion: GetTrustListVersion, settings: ServiceSettings };

@@ -12,9 +12,7 @@ const Entities = z
   .array(looseObject({ type: z.enum(['internal', 'external']), info: looseObject({ name: z.string() }) }))
   .describe('As they were written; key chains by both of their names');
 const Document = looseObject({
-  LoTE: looseObject({
-    ListAndSchemeInformation: looseObject({ LoTESequenceNumber: z.number().int() }),
-  }),
+  LoTE: looseObject({ ListAndSchemeInformation: looseObject({ LoTESequenceNumber: z.number().int() }) }),
 }).meta({ id: 'TrustListDocument', description: 'The document that is signed (ETSI TS 119 602)' });
 
 export const TrustListView = object({
@@ -60,10 +58,7 @@ export const TrustListVersionView = object({
   entityConfig: Entities,
   jwt: z.string(),
   createdAt: z.iso.datetime().describe('When it was signed'),
-}).meta({
-  id: 'TrustListVersion',
-  description: 'A trust list as it was before it was written or signed anew',
-});
+}).meta({ id: 'TrustListVersion', description: 'A trust list as it was before it was written or signed anew' });
 
 export function toVersionView({ id, list }: ListVersion, tenantId: string) {
   return viewOf(TrustListVersionView, {

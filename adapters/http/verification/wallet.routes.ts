@@ -165,10 +165,7 @@ function requestObject(text: string): Reply {
 
 export const DcApiRequestsView = object({
   requests: z.array(object({ protocol: z.string(), data: z.record(z.string(), z.unknown()) })),
-}).meta({
-  id: 'DigitalCredentialRequests',
-  description: 'The member `digital` of navigator.credentials.get',
-});
+}).meta({ id: 'DigitalCredentialRequests', description: 'The member `digital` of navigator.credentials.get' });
 
 const ResponseData = looseObject({
   vp_token: z.unknown().optional().describe('In the clear'),

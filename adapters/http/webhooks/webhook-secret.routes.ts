@@ -22,10 +22,7 @@ const WebhookSecretView = object({
     .nullable()
     .describe('When the present secret was made; null: nobody was told one yet, and nobody can check what signs'),
   former: z.array(FormerSecretView).describe('Former secrets that sign still, the newest first; at most 3'),
-}).meta({
-  id: 'WebhookSecret',
-  description: 'What calls of backends are signed with. Secrets are never shown.',
-});
+}).meta({ id: 'WebhookSecret', description: 'What calls of backends are signed with. Secrets are never shown.' });
 
 const NewWebhookSecretView = object({
   ...WebhookSecretView.shape,
@@ -40,11 +37,7 @@ function toWebhookSecretView({ stored: storedSecrets, signing }: SigningState) {
   });
 }
 
-const common = {
-  tag: 'Webhooks',
-  surface: 'admin',
-  access: { anyOf: ['issuance:manage', 'presentation:manage'] },
-} as const;
+const common = { tag: 'Webhooks', surface: 'admin', access: { anyOf: ['issuance:manage', 'presentation:manage'] } } as const;
 /** The secret signs the calls of all configurations. */
 const writeAccess = { ...common, access: { ...common.access, unrestricted: true } } as const;
 

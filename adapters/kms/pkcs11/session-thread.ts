@@ -10,9 +10,7 @@ export type Call = { readonly operation: keyof TokenSession; readonly parameters
 
 export type Answer =
   | { readonly result: unknown }
-  | {
-      readonly fault: { readonly kind: FaultKind; readonly message: string; readonly code: number | undefined };
-    };
+  | { readonly fault: { readonly kind: FaultKind; readonly message: string; readonly code: number | undefined } };
 
 type PendingCall = { readonly resolve: (result: unknown) => void; readonly reject: (error: Error) => void };
 

@@ -58,8 +58,6 @@ export class VaultClient {
 
 /** `node-vault` returns a response other than 200 or 204 as the `response` of an error. */
 function toCallError(error: unknown, secrets: readonly string[]): unknown {
-  const { response } = error as {
-    readonly response?: { readonly statusCode: number; readonly body: unknown };
-  };
+  const { response } = error as { readonly response?: { readonly statusCode: number; readonly body: unknown } };
   return response === undefined ? error : toVaultError(response.statusCode, response.body, secrets);
 }

@@ -2,12 +2,7 @@
 export type VaultAuth =
   | { readonly method: 'token'; readonly token: string }
   | { readonly method: 'approle'; readonly mount: string; readonly roleId: string; readonly secretId: string }
-  | {
-      readonly method: 'kubernetes';
-      readonly mount: string;
-      readonly role: string;
-      readonly tokenFile: string;
-    };
+  | { readonly method: 'kubernetes'; readonly mount: string; readonly role: string; readonly tokenFile: string };
 
 /** Vault or OpenBao as configured. */
 export type VaultSettings = {

@@ -142,10 +142,7 @@ export function auditedService(
         return true;
       },
     },
-    clients: {
-      ...reads(clients, 'find', 'listOf', 'isRemoved'),
-      ...auditedClients(clients, (id) => clients.find(id), noteClient, now),
-    },
+    clients: { ...reads(clients, 'find', 'listOf', 'isRemoved'), ...auditedClients(clients, (id) => clients.find(id), noteClient, now) },
     recordedKeys: reads(recordedKeys, 'compromised'),
     audit: {
       ...reads(audit, 'list', 'head', 'nextScope'),

@@ -22,8 +22,6 @@ export function resealText(cipher: Cipher, sealed: string, context: string): str
 export function withResealedKeys(cipher: Cipher, chain: KeyChain): KeyChain {
   return mapKeys(chain, (key, tenantId) => ({
     ...key,
-    ...(key.sealedKey !== undefined && {
-      sealedKey: resealText(cipher, key.sealedKey, localKeySealContext(tenantId, key.handle.keyId)),
-    }),
+    ...(key.sealedKey !== undefined && { sealedKey: resealText(cipher, key.sealedKey, localKeySealContext(tenantId, key.handle.keyId)) }),
   }));
 }

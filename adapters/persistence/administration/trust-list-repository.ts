@@ -31,13 +31,7 @@ export function trustListRepository(
   };
   /** Deletes all but the newest versions. */
   const pruneVersions = async (trustListId: string, retainedCount: number) => {
-    const options = {
-      ...FRESH,
-      orderBy: NEWEST,
-      offset: retainedCount,
-      limit: 1,
-      fields: ['sequenceNumber'],
-    } as const;
+    const options = { ...FRESH, orderBy: NEWEST, offset: retainedCount, limit: 1, fields: ['sequenceNumber'] } as const;
     const [newestSurplus] = await em.find(TrustListVersionRow, { trustListId }, options);
     if (newestSurplus === undefined) return;
     const sequenceNumber = { $lte: newestSurplus.sequenceNumber };

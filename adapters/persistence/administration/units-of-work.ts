@@ -85,10 +85,7 @@ export class UnitsOfWork {
     const em = this.#dependencies.orm.em.fork({ clear: true });
     em.setFilterParams('tenant', { tenantId });
     const neverWrites = () => Promise.reject(new Error('Who only reads does not write.'));
-    return {
-      trustLists: trustListRepository(em, this.#dependencies.cipher, tenantId, neverWrites),
-      audit: auditLog(em, tenantId),
-    };
+    return { trustLists: trustListRepository(em, this.#dependencies.cipher, tenantId, neverWrites), audit: auditLog(em, tenantId) };
   }
 
   ofService(): { readonly audit: ServiceAuditLog } {

@@ -15,10 +15,7 @@ export const MOVE_CURSOR = {
   text: `update event_cursors set position = $1, tenant = $2, session = $3, version = $4
     where name = ${EVENT_CURSOR} and position = $5 and tenant = $6 and session = $7 and version = $8`,
 };
-export const LEAVE_EVENTS = {
-  name: 'leave_events',
-  text: `delete from leases where name = ${EVENT_LEASE} and holder = $1`,
-};
+export const LEAVE_EVENTS = { name: 'leave_events', text: `delete from leases where name = ${EVENT_LEASE} and holder = $1` };
 
 export const fieldsOf = ({ position, tenantId, sessionId, version }: RelayCursor) => [position, tenantId, sessionId, version] as const;
 

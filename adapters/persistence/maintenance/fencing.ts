@@ -27,18 +27,8 @@ const ENDINGS: readonly Ending[] = [
     set: `revoked_at = coalesce(revoked_at, ${NOW}), consumed_at = coalesce(consumed_at, ${NOW})`,
     where: 'revoked_at is null or consumed_at is null',
   },
-  {
-    name: 'authorizations ended',
-    table: 'authorizations',
-    set: `expires_at = ${NOW}`,
-    where: `expires_at > ${NOW}`,
-  },
-  {
-    name: 'kept answers forgotten',
-    table: 'kept_answers',
-    set: `expires_at = ${NOW}`,
-    where: `expires_at > ${NOW}`,
-  },
+  { name: 'authorizations ended', table: 'authorizations', set: `expires_at = ${NOW}`, where: `expires_at > ${NOW}` },
+  { name: 'kept answers forgotten', table: 'kept_answers', set: `expires_at = ${NOW}`, where: `expires_at > ${NOW}` },
   {
     name: 'deferred transactions ended',
     table: 'deferred_transactions',

@@ -181,10 +181,7 @@ function jobs(sql: JobSql, cipher: Cipher, clientMacs: ClientMacs, forgetPickUps
       if (firstRow === undefined) return undefined;
       const versions = rows
         .filter(({ id }) => id !== null)
-        .map((row) => ({
-          id: String(row['id']) as TenantId,
-          version: `${row['created_at']}/${row['revision']}`,
-        }));
+        .map((row) => ({ id: String(row['id']) as TenantId, version: `${row['created_at']}/${row['revision']}` }));
       // Sorted here, because the order in the database depends on its locale.
       versions.sort((a, b) => (a.id < b.id ? -1 : 1));
       return { state: String(firstRow['state']), versions };

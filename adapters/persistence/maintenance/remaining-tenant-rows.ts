@@ -62,11 +62,7 @@ export function tenantRemains(sql: JobSql, pages: Pages = { sql: () => sql, run:
           const removal = REMOVALS[progress.table] as Removal;
           const { table } = progress;
           const { removed, last: lastKey } = await pages.run(table, limit - totalRemoved, (rows) =>
-            removePage(pages.sql(table), removal, progress, {
-              tenant: name.slice(MARK.length),
-              mark: name,
-              limit: rows,
-            }),
+            removePage(pages.sql(table), removal, progress, { tenant: name.slice(MARK.length), mark: name, limit: rows }),
           );
           totalRemoved += removed;
           progress = {

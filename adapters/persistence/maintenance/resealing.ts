@@ -76,10 +76,7 @@ function statementsOf({ table, key, column: name, inside }: SealedColumn): State
   // Earlier releases wrote key chains under the current secret with keys within them under a former one.
   const candidates = inside === undefined ? pending : `${name} is not null and $1 <> ''`;
   return {
-    count: {
-      name: `count_sealed_${table}_${name}`,
-      text: `select count(*) as count from ${table} where ${pending}`,
-    },
+    count: { name: `count_sealed_${table}_${name}`, text: `select count(*) as count from ${table} where ${pending}` },
     page: {
       name: `page_sealed_${table}_${name}`,
       text: `select ${keys}, ${name} as sealed from ${table}

@@ -280,9 +280,7 @@ export function postgresCleaningUp(sql: PostgresSql, cipher: Cipher): CleaningUp
       return { ...counts, ...page, ...defined({ leftFrom }) };
     },
   };
-  return {
-    cleanUpSessions: (now, limit, options, place) => cleanUpPages(steps, now, limit, options, place),
-  };
+  return { cleanUpSessions: (now, limit, options, place) => cleanUpPages(steps, now, limit, options, place) };
 }
 
 function countsOf(row: Row | undefined): Counts {

@@ -17,10 +17,7 @@ const DONE = `select name from ${MIGRATIONS}`;
 const LOCK = 0x76696469;
 
 type Pool = { connect(): Promise<Client> };
-type Client = {
-  query(text: string): Promise<{ readonly rows: readonly { readonly name?: unknown }[] }>;
-  release(destroy?: boolean): void;
-};
+type Client = { query(text: string): Promise<{ readonly rows: readonly { readonly name?: unknown }[] }>; release(destroy?: boolean): void };
 type Sqlite = { readonly inTransaction: boolean; exec(text: string): unknown };
 
 export function folderOf(dialect: Dialect): string {

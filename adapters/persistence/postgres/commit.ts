@@ -35,16 +35,10 @@ const COMMIT_AND_KEEP: Statement = {
 };
 
 /** Commits a change that sets the end of a session, maybe earlier than before. */
-const COMMIT_AND_END: Statement = {
-  name: 'commit_change_1_and_end',
-  text: `${COMMIT.text}, session_ends_1($1, $21, $22)`,
-};
+const COMMIT_AND_END: Statement = { name: 'commit_change_1_and_end', text: `${COMMIT.text}, session_ends_1($1, $21, $22)` };
 
 /** Commits a change that begins or ends a delivery. */
-const COMMIT_AND_MARK: Statement = {
-  name: 'commit_change_1_and_mark',
-  text: `${COMMIT.text}, mark_delivery_1($1, $21, $22, $23)`,
-};
+const COMMIT_AND_MARK: Statement = { name: 'commit_change_1_and_mark', text: `${COMMIT.text}, mark_delivery_1($1, $21, $22, $23)` };
 
 /** Erases the request of an ended session that no delivery needs. The id of the session is the parameter `parameterNumber`. */
 const erasing = ({ name, text }: Statement, parameterNumber: number): Statement => ({
@@ -230,10 +224,7 @@ function readCommitted(row: Row | undefined, { session, releases }: Change): Com
   if (result === IS_KEPT) return { done: false, part: 'keeps' };
   if (session === undefined || typeof result !== 'string') return { done: true };
   const [status, version, moved] = result.split(' ');
-  return {
-    done: true,
-    session: { status: status as Session['status'], version: Number(version), moved: moved === 'true' },
-  };
+  return { done: true, session: { status: status as Session['status'], version: Number(version), moved: moved === 'true' } };
 }
 
 /** @throws the error, unless it reports an expectation that failed. */

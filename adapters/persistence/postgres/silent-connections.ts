@@ -6,9 +6,7 @@ type Stream = {
   on(event: 'timeout', listener: () => void): unknown;
   destroy(error: Error): unknown;
 };
-type Pool = {
-  on(event: 'connect', listener: (client: { readonly connection: { readonly stream: Stream } }) => void): unknown;
-};
+type Pool = { on(event: 'connect', listener: (client: { readonly connection: { readonly stream: Stream } }) => void): unknown };
 
 /**
  * Closes connections to PostgreSQL on which nothing was sent or received for this long. If a network forgets a connection, neither end

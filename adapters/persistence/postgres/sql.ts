@@ -5,10 +5,7 @@ import { type Call, CallGroups, type Outcome } from './call-groups.ts';
 import { type Column, PreparedCalls } from './prepared-call.ts';
 
 /** Subset of the driver that MikroORM depends on. */
-type Pool = {
-  readonly options: { readonly connectionTimeoutMillis: number };
-  connect(): Promise<Client>;
-};
+type Pool = { readonly options: { readonly connectionTimeoutMillis: number }; connect(): Promise<Client> };
 type Client = {
   query(query: { name: string; text: string; values: unknown[] }): Promise<Answer>;
   query(calls: PreparedCalls): unknown;
@@ -18,10 +15,7 @@ type Client = {
   /** @param error closes the connection. */
   release(error?: unknown): void;
 };
-type Answer = {
-  readonly rows: Row[];
-  readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[];
-};
+type Answer = { readonly rows: Row[]; readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[] };
 
 export type OneConnection = {
   query(statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
@@ -34,10 +28,7 @@ export type OneConnection = {
 
 const LOCK: Statement = { name: 'take_turn', text: 'select pg_advisory_lock(hashtextextended($1, 0))' };
 /** Taken in a transaction of several calls: it waits for the holder of the exclusive lock, and the holder waits for it. */
-export const SHARED_LOCK: Statement = {
-  name: 'beside_turns',
-  text: 'select pg_advisory_xact_lock_shared(hashtextextended($1, 0))',
-};
+export const SHARED_LOCK: Statement = { name: 'beside_turns', text: 'select pg_advisory_xact_lock_shared(hashtextextended($1, 0))' };
 const UNLOCK: Statement = { name: 'end_turn', text: 'select pg_advisory_unlock(hashtextextended($1, 0))' };
 
 /** Wallet paths bypass the unit of work: a named prepared statement costs a seventh of an entity round trip. */

@@ -74,13 +74,7 @@ export const GRANTS = table<Grant, keyof NewGrant>(
     server: text(),
     authorization: namedColumn('document', optional(sealed(json()))),
   },
-  {
-    attempts: number,
-    consumedAt: optional(time),
-    holder: optional(json()),
-    generation: number,
-    revokedAt: optional(time),
-  },
+  { attempts: number, consumedAt: optional(time), holder: optional(json()), generation: number, revokedAt: optional(time) },
 );
 
 /** @param row session with the columns of one of its grants; an anonymized session has nothing to show. */

@@ -124,13 +124,7 @@ export const SessionEventRow = tenantTable('SessionEventRow', 'session_events', 
 export const EventCursorRow = defineEntity({
   name: 'EventCursorRow',
   tableName: 'event_cursors',
-  properties: {
-    name: p.string().primary(),
-    position: p.bigint('number'),
-    tenant: p.string(),
-    session: p.string(),
-    version: p.integer(),
-  },
+  properties: { name: p.string().primary(), position: p.bigint('number'), tenant: p.string(), session: p.string(), version: p.integer() },
 });
 
 /** Batch of credentials; its status indices are a run of the list's counter. */

@@ -54,10 +54,7 @@ export type SqliteRun = {
 
 /** Row among the leases, because jobs write it for themselves. */
 const STORED_TIME = 'clock';
-const READ_TIME: Statement = {
-  name: 'read_time',
-  text: `select expires_at as now from leases where name = '${STORED_TIME}'`,
-};
+const READ_TIME: Statement = { name: 'read_time', text: `select expires_at as now from leases where name = '${STORED_TIME}'` };
 /** Values that were deleted by this time must stay rejected by the next process, too. */
 export const STORE_TIME: Statement = {
   name: 'store_time',

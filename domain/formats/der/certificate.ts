@@ -143,14 +143,10 @@ function parseExtensions(extensions: ReadonlyMap<string, Extension>) {
   return {
     extensions: new Set(extensions.keys()),
     criticalExtensions: new Set([...extensions.keys()].filter(isCritical)),
-    ...(basicConstraints && {
-      basicConstraints: parseBasicConstraints(basicConstraints.value, basicConstraints.critical),
-    }),
+    ...(basicConstraints && { basicConstraints: parseBasicConstraints(basicConstraints.value, basicConstraints.critical) }),
     ...(keyUsage && { keyUsage: parseBits(parseElement(keyUsage.value, TAG.bitString).content) }),
     ...(authorityKeyId && { authorityKeyId: authorityKeyId.content.toString('base64url') }),
-    ...(subjectKeyId && {
-      subjectKeyId: parseElement(subjectKeyId.value, TAG.octetString).content.toString('base64url'),
-    }),
+    ...(subjectKeyId && { subjectKeyId: parseElement(subjectKeyId.value, TAG.octetString).content.toString('base64url') }),
     ...(extendedKeyUsage && { extendedKeyUsage: parsePurposes(extendedKeyUsage.value) }),
   };
 }
@@ -174,9 +170,7 @@ function parseBasicConstraints(value: Buffer, critical: boolean) {
     critical,
     ca: ca !== undefined && ca.content[0] !== 0,
     // Longer numbers are no path lengths; OpenSSL rejects negative ones.
-    ...(length !== undefined && {
-      pathLength: length.content.readUIntBE(0, Math.min(length.content.length, 4)),
-    }),
+    ...(length !== undefined && { pathLength: length.content.readUIntBE(0, Math.min(length.content.length, 4)) }),
   };
 }
 

@@ -87,11 +87,7 @@ function parseAnswer({ content }: DerElement) {
   const [, status, begin, ...optionalFields] = parseElements(content, MAX_PARTS);
   if (status === undefined || begin === undefined) throw new DerError('answer');
   const end = optionalFields.find(({ tag }) => tag === 0xa0);
-  return {
-    ...parseStatus(status),
-    thisUpdate: parseTime(begin),
-    ...(end && { nextUpdate: parseTime(parseElement(end.content)) }),
-  };
+  return { ...parseStatus(status), thisUpdate: parseTime(begin), ...(end && { nextUpdate: parseTime(parseElement(end.content)) }) };
 }
 
 function parseStatus({ tag, content }: DerElement): Pick<OcspResponse, 'status' | 'revokedAt'> {

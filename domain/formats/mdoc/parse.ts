@@ -61,9 +61,7 @@ function parseDocument(document: CborMap): ParsedMdoc {
     docType,
     issuerAuth: parseCoseSign1(issuerSigned.get('issuerAuth')),
     items: parseNameSpaces(issuerSigned.get('nameSpaces')),
-    ...(document.has('deviceSigned') && {
-      deviceSigned: parseDeviceSigned(parseMap(deviceSigned, 'deviceSigned')),
-    }),
+    ...(document.has('deviceSigned') && { deviceSigned: parseDeviceSigned(parseMap(deviceSigned, 'deviceSigned')) }),
   };
 }
 

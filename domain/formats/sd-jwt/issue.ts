@@ -44,11 +44,7 @@ export function prepareSdJwt(contents: SdJwtContents): PreparedSdJwt {
   // One call for all salts: a call of the generator costs more than hashing a claim.
   const count = countClaimSalts(claims, frame);
   if (frame === undefined) {
-    return {
-      signingInput: buildSigningInput(header, { ...alwaysVisible, ...claims }),
-      disclosures: [],
-      salts: [],
-    };
+    return { signingInput: buildSigningInput(header, { ...alwaysVisible, ...claims }), disclosures: [], salts: [] };
   }
 
   const state = { salts: '', offset: 0, disclosures: [] as string[] };

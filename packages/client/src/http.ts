@@ -46,11 +46,7 @@ export async function open({ fetch, address, init, signal, timeoutMs }: Call): P
   }
 }
 
-type FetchContext = {
-  readonly address: string;
-  readonly signal: AbortSignal | undefined;
-  readonly deadline?: AbortSignal;
-};
+type FetchContext = { readonly address: string; readonly signal: AbortSignal | undefined; readonly deadline?: AbortSignal };
 
 /** Maps an error of the platform to the error for the caller. */
 export function failureOf(cause: unknown, { address, signal, deadline }: FetchContext): unknown {

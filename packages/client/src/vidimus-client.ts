@@ -157,11 +157,7 @@ export class VidimusClient {
 /** Untyped options of an operation. */
 type UntypedOptions = {
   readonly [K in 'path' | 'query' | 'header']?: Readonly<Record<string, unknown>> | undefined;
-} & {
-  readonly body?: unknown;
-  readonly signal?: AbortSignal | undefined;
-  readonly timeoutMs?: number | undefined;
-};
+} & { readonly body?: unknown; readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number | undefined };
 
 function tokensOf(
   { clientId, clientSecret, accessToken }: VidimusClientOptions,

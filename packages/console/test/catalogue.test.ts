@@ -29,11 +29,7 @@ const NAMES: Readonly<Record<string, { type: string; required: string; others: s
       nationality resident_address resident_city resident_state resident_postal_code resident_country issuing_jurisdiction
       portrait_capture_date family_name_national_character given_name_national_character signature_usual_mark`,
   },
-  diploma: {
-    type: 'urn:example:diploma:1',
-    required: 'given_name family_name degree awarding_body',
-    others: 'graduated_on grade',
-  },
+  diploma: { type: 'urn:example:diploma:1', required: 'given_name family_name degree awarding_body', others: 'graduated_on grade' },
   age: { type: 'eu.europa.ec.av.1', required: 'age_over_18', others: '' },
 };
 const NAMESPACES: Readonly<Record<string, string>> = {

@@ -17,9 +17,7 @@ describe('Calls that are copied from the console', () => {
   };
 
   it('are one command of a shell, whatever an address or a body contains', () => {
-    const words = spawnSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }; ${asCurl(call, ORIGIN)}`], {
-      env: { TOKEN: 'secret' },
-    });
+    const words = spawnSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }; ${asCurl(call, ORIGIN)}`], { env: { TOKEN: 'secret' } });
     expect(words.stderr.toString()).to.equal('');
     const given = words.stdout.toString().split('\0').slice(0, -1);
     expect(given)

@@ -7,9 +7,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const englishOnly: Plugin = {
   name: 'english-only',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
-      contents: "export { default as en } from './en.js';",
-    }));
+    onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({ contents: "export { default as en } from './en.js';" }));
   },
 };
 

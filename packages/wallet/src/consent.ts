@@ -15,11 +15,7 @@ export async function approveOnPage(authorizationUrl: string, fetch: Fetch): Pro
   const form = new URLSearchParams({ decision: 'approve' });
   for (const [, name = '', value = ''] of html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g))
     form.set(decodeEntities(name), decodeEntities(value));
-  const answer = await fetch(new URL(decodeEntities(action), authorizationUrl), {
-    method: 'POST',
-    body: form,
-    redirect: 'manual',
-  });
+  const answer = await fetch(new URL(decodeEntities(action), authorizationUrl), { method: 'POST', body: form, redirect: 'manual' });
   const location = answer.headers.get('location');
   if (location === null) throw new Error(`the page of the issuer answered ${answer.status}`);
   return location;

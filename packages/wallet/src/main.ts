@@ -35,11 +35,7 @@ async function main(args: readonly string[]): Promise<number> {
     const { kind, uri } = await readLink(options.link, browserFetch);
     if (kind === 'offer' && options.misbehave !== undefined) throw new UsageError('--misbehave is for requests, and this is an offer');
     const cards = await readCards(options.cards);
-    const wallet = new SimulatedWallet({
-      credentials: cards,
-      exportableKeys: true,
-      onExchange,
-    });
+    const wallet = new SimulatedWallet({ credentials: cards, exportableKeys: true, onExchange });
     return kind === 'offer' ? await collect(wallet, uri, options, browserFetch) : await answer(wallet, uri, options);
   } catch (error) {
     console.error(errorInWords(error));

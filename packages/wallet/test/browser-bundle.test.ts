@@ -7,13 +7,7 @@ const CORE = 'packages/wallet/src/core/index.ts';
 const MOST_BYTES = 250_000;
 
 async function bundled(input: Pick<BuildOptions, 'entryPoints' | 'stdin'>) {
-  const { outputFiles, metafile } = await build({
-    ...BROWSER_OPTIONS,
-    ...input,
-    write: false,
-    metafile: true,
-    logLevel: 'silent',
-  });
+  const { outputFiles, metafile } = await build({ ...BROWSER_OPTIONS, ...input, write: false, metafile: true, logLevel: 'silent' });
   const imports = Object.values(metafile?.inputs ?? {}).flatMap((one) => one.imports);
   return { text: outputFiles?.[0]?.text ?? '', imports };
 }

@@ -21,21 +21,12 @@ export type Watched = {
   readonly faults: string[];
 };
 
-type Look = {
-  readonly width?: number;
-  readonly height?: number;
-  readonly dark?: boolean;
-  readonly locale?: string;
-};
+type Look = { readonly width?: number; readonly height?: number; readonly dark?: boolean; readonly locale?: string };
 
 /** A window in which nothing may leave the origin, and no script may fail. */
 export async function openWindow(browser: Browser, origin: string, look: Look = {}): Promise<Watched> {
   const { width = 1280, height = 900, dark = false, locale = 'en-GB' } = look;
-  const context = await browser.newContext({
-    viewport: { width, height },
-    colorScheme: dark ? 'dark' : 'light',
-    locale,
-  });
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', locale });
   const page = await context.newPage();
   const faults: string[] = [];
   page.on('pageerror', (error) => faults.push(`error: ${error.message}`));

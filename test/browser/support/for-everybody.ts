@@ -1,10 +1,6 @@
 import type { Page } from 'playwright-core';
 
-type Look = {
-  readonly name: string;
-  readonly width: number;
-  readonly media: Parameters<Page['emulateMedia']>[0];
-};
+type Look = { readonly name: string; readonly width: number; readonly media: Parameters<Page['emulateMedia']>[0] };
 
 /** How people look at a page: 640 is what is left of 1280 at 200 %, and 320 at 400 % (WCAG 2.2, 1.4.10). */
 export const LOOKS: readonly Look[] = [
@@ -17,12 +13,7 @@ export const LOOKS: readonly Look[] = [
 
 export async function lookAs(page: Page, { width, media }: Look): Promise<void> {
   await page.setViewportSize({ width, height: 900 });
-  await page.emulateMedia({
-    colorScheme: 'light',
-    forcedColors: 'none',
-    reducedMotion: 'no-preference',
-    ...media,
-  });
+  await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', reducedMotion: 'no-preference', ...media });
 }
 
 /** Evaluated on a page, which knows names that there are not here. */

@@ -63,12 +63,7 @@ export const button = (page: Page, name: string) => page.getByRole('button', { n
 export async function makeQuestion(visitors: Visitors, id: string, more: object = {}): Promise<void> {
   const credentials = [
     { id: 'card', format: 'dc+sd-jwt', meta: { vct_values: [CARD] }, claims: [{ path: ['name'] }] },
-    {
-      id: 'plastic',
-      format: 'mso_mdoc',
-      meta: { doctype_value: `${NAMESPACE}.1` },
-      claims: [{ path: [NAMESPACE, 'name'] }],
-    },
+    { id: 'plastic', format: 'mso_mdoc', meta: { doctype_value: `${NAMESPACE}.1` }, claims: [{ path: [NAMESPACE, 'name'] }] },
   ];
   const json = { id, dcql_query: { credentials }, ...more };
   const { service } = visitors.served;

@@ -165,9 +165,7 @@ export function describeAdministration(open: () => Store): void {
       });
 
       it('conflict when the id is taken, and the first stays', async () => {
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), {
-          by: 'system',
-        });
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), { by: 'system' });
         const again = store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one', { keyBinding: false })), {
           by: 'system',
         });
@@ -185,9 +183,7 @@ export function describeAdministration(open: () => Store): void {
       });
 
       it('keep the tables of their kinds apart', async () => {
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), {
-          by: 'system',
-        });
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), { by: 'system' });
         await store.forTenant(tenantId, async (own) => {
           expect(await own.presentationConfigurations.list()).to.deep.equal([]);
           expect(await own.keyChains.find('one')).to.equal(undefined);
@@ -249,12 +245,8 @@ export function describeAdministration(open: () => Store): void {
           { by: 'system' },
         );
         expect(await revision()).to.equal(before + 1);
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.remove('one'), {
-          by: 'system',
-        });
-        await store.forTenant(tenantId, async (own) => own.tenant.save(await own.tenant.get()), {
-          by: 'system',
-        });
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.remove('one'), { by: 'system' });
+        await store.forTenant(tenantId, async (own) => own.tenant.save(await own.tenant.get()), { by: 'system' });
         await store.forTenant(tenantId, (own) => own.statusLists.add(aList()), { by: 'system' });
         const client = aClient(tenantId);
         await store.forTenant(tenantId, (own) => own.clients.add(client), { by: 'system' });
@@ -275,9 +267,7 @@ export function describeAdministration(open: () => Store): void {
 
       it('of another tenant stays', async () => {
         const before = (await stepsOf(store, other).state())?.revision;
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), {
-          by: 'system',
-        });
+        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), { by: 'system' });
         expect((await stepsOf(store, other).state())?.revision).to.equal(before);
       });
 

@@ -36,23 +36,11 @@ const TAMPERINGS: readonly Tampering[] = [
     }),
   ),
   { name: 'another time', sql: [`update audit_entries set at = at + 1 ${at(5)}`], finds: ['altered', 5] },
-  {
-    name: 'the first entry altered',
-    sql: [`update audit_entries set actor = 'x' ${at(1)}`],
-    finds: ['altered', 1],
-  },
-  {
-    name: 'the last entry altered',
-    sql: [`update audit_entries set actor = 'x' ${at(10)}`],
-    finds: ['altered', 10],
-  },
+  { name: 'the first entry altered', sql: [`update audit_entries set actor = 'x' ${at(1)}`], finds: ['altered', 1] },
+  { name: 'the last entry altered', sql: [`update audit_entries set actor = 'x' ${at(10)}`], finds: ['altered', 10] },
   { name: 'the first entry removed', sql: [`delete from audit_entries ${at(1)}`], finds: ['removed', 1] },
   { name: 'an entry removed', sql: [`delete from audit_entries ${at(5)}`], finds: ['removed', 5] },
-  {
-    name: 'several removed',
-    sql: [`delete from audit_entries ${OF} and sequence in (5, 6, 7)`],
-    finds: ['removed', 5],
-  },
+  { name: 'several removed', sql: [`delete from audit_entries ${OF} and sequence in (5, 6, 7)`], finds: ['removed', 5] },
   { name: 'the last entry removed', sql: [`delete from audit_entries ${at(10)}`], finds: ['truncated', 10] },
   { name: 'all entries removed', sql: [`delete from audit_entries ${OF}`], finds: ['truncated', 1] },
   {
@@ -181,12 +169,7 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
         const { session } = await openOffer(store, tenantId);
         const { id: listId } = await addList(store, tenantId);
         const revocation = { sessionId: session.id, mask: 1, barred: true, issuedCount: 0 };
-        await stepsOf(store, tenantId).commit(
-          credentialRevocation([{ listId, index: 1, status: 1 }], {
-            ...revocation,
-            by: 'system',
-          }),
-        );
+        await stepsOf(store, tenantId).commit(credentialRevocation([{ listId, index: 1, status: 1 }], { ...revocation, by: 'system' }));
         await write();
         expect((await verify()).fault).to.not.equal(undefined);
       });
@@ -283,9 +266,7 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
       });
       const broken = await OrmStore.open({ url, poolSize: 2 }, cipher);
       try {
-        const put = broken.forTenant(tenantId, (own) => own.keyChains.put(aKeyChain(tenantId, 'lost')), {
-          by: 'system',
-        });
+        const put = broken.forTenant(tenantId, (own) => own.keyChains.put(aKeyChain(tenantId, 'lost')), { by: 'system' });
         expect(String(await failureOf(put))).to.include('no entry');
         const { session } = await openOffer(store, tenantId);
         const removal = stepsOf(broken, tenantId).commit(sessionRemoval(session.id, 'system'));
@@ -326,9 +307,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
     const write = () => store.forTenant(tenantId, (own) => own.keyChains.put(aKeyChain(tenantId, 'keys')), { by: 'system' });
     /** Entries up to this one are from so many days ago. Their codes cover the time, so it is `now` that moves. */
     const prune = async (daysLater: number, auditKeepDays: number | null = 30, ownDaysLater = daysLater) => {
-      const log = {
-        error: (message: string, fields?: object) => errors.push({ message, fields }),
-      } as unknown as Log;
+      const log = { error: (message: string, fields?: object) => errors.push({ message, fields }) } as unknown as Log;
       const settings = { auditKeepDays: auditKeepDays ?? undefined } as unknown as ServiceSettings;
       const inDays = (days: number) => new Date(Date.now() + days * DAY_MS);
       const clock = { now: () => inDays(ownDaysLater) };
@@ -422,10 +401,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       const broken = {
         forService: store.forService.bind(store),
         forTenant: store.forTenant.bind(store),
-        maintenance: {
-          ...store.maintenance,
-          removeAuditEntries: () => Promise.reject(new Error('the process is dead')),
-        },
+        maintenance: { ...store.maintenance, removeAuditEntries: () => Promise.reject(new Error('the process is dead')) },
       } as unknown as Store;
       const failure = await pruneWith(broken).catch((error: unknown) => error);
       expect(String(failure)).to.include('the process is dead');

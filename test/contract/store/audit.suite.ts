@@ -57,21 +57,14 @@ export function describeAudit(open: () => Store, macs: Macs): void {
         await own.keyChains.put({ ...aKeyChain(tenantId, 'keys'), description: 'secret plans' });
         const { active } = aKeyChain(tenantId, 'keys');
         const handle = { ...active.key.handle, keyId: 'two' };
-        const rotated = {
-          ...aKeyChain(tenantId, 'keys'),
-          active: { ...active, key: { ...active.key, handle } },
-        };
+        const rotated = { ...aKeyChain(tenantId, 'keys'), active: { ...active, key: { ...active.key, handle } } };
         await own.keyChains.put({ ...rotated, description: 'secret plans' });
         await own.credentialConfigurations.put(aConfiguration('pid'));
         const claimsWebhook = { url: 'https://backend.example/hook?token=abc', auth };
         await own.credentialConfigurations.put(aConfiguration('pid', { claimsWebhook, keyBinding: false }));
         await own.credentialConfigurations.remove('pid');
         await own.registrarConfiguration.put(aRegistrarConfiguration());
-        await own.tenant.save({
-          ...(await own.tenant.get()),
-          status: 'suspended',
-          description: 'for nobody',
-        });
+        await own.tenant.save({ ...(await own.tenant.get()), status: 'suspended', description: 'for nobody' });
         own.audit.note({ action: 'cleared', kind: 'cache', target: 'trust-lists', changes: [] });
       });
       const entries = await log();
@@ -106,11 +99,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
     });
 
     it('records the changes of a client and of its secret', async () => {
-      const pickUp = {
-        sealedSecret: 'sealed secret',
-        role: 'clients:manage',
-        expiresAt: new Date(Date.now() + 60_000),
-      } as const;
+      const pickUp = { sealedSecret: 'sealed secret', role: 'clients:manage', expiresAt: new Date(Date.now() + 60_000) } as const;
       const client = aClient(tenantId, { clientId: `${tenantId}-shop`, pickUp });
       await write(async ({ clients }) => {
         await clients.add(client);
@@ -208,10 +197,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
         return entries.toReversed();
       };
       const tenant = aTenant({ name: 'Kept' });
-      const belongings = {
-        keyChains: [aKeyChain(tenant.id, 'first')],
-        clients: [aClient(tenant.id, { clientId: `${tenant.id}-admin` })],
-      };
+      const belongings = { keyChains: [aKeyChain(tenant.id, 'first')], clients: [aClient(tenant.id, { clientId: `${tenant.id}-admin` })] };
       await store.forService(({ tenants }) => tenants.add(tenant, belongings), { by: root });
       await store.forTenant(tenant.id, async (own) => own.tenant.save({ ...(await own.tenant.get()), name: 'New' }), { by: root });
       await store.forTenant(tenant.id, async (own) => own.tenant.save({ ...(await own.tenant.get()), name: 'Own' }), {
@@ -240,14 +226,8 @@ export function describeAudit(open: () => Store, macs: Macs): void {
     });
 
     it('distinguishes clients with the name of the service from the service', async () => {
-      await write(({ keyChains }) => keyChains.add(aKeyChain(tenantId, 'a')), {
-        clientId: 'system',
-        tenantId,
-      });
-      await write(({ keyChains }) => keyChains.add(aKeyChain(tenantId, 'b')), {
-        clientId: 'client system',
-        tenantId,
-      });
+      await write(({ keyChains }) => keyChains.add(aKeyChain(tenantId, 'a')), { clientId: 'system', tenantId });
+      await write(({ keyChains }) => keyChains.add(aKeyChain(tenantId, 'b')), { clientId: 'client system', tenantId });
       await write(({ keyChains }) => keyChains.add(aKeyChain(tenantId, 'c')), 'system');
       expect((await log()).map(({ actor }) => actor)).to.deep.equal(['client system', 'client client system', 'system']);
     });

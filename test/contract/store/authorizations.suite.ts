@@ -25,14 +25,8 @@ export function describeAuthorizations(open: () => Store): void {
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
       expect(await steps.commit({ serving: true, opens: { authorization }, uses: [] })).to.include({ done: true });
-      expect(await steps.authorization(authorization.id)).to.deep.equal({
-        tenant: await steps.state(),
-        authorization,
-      });
-      expect(await steps.authorization('none')).to.deep.equal({
-        tenant: await steps.state(),
-        authorization: undefined,
-      });
+      expect(await steps.authorization(authorization.id)).to.deep.equal({ tenant: await steps.state(), authorization });
+      expect(await steps.authorization('none')).to.deep.equal({ tenant: await steps.state(), authorization: undefined });
       const other = await addTenant(store);
       expect((await stepsOf(store, other).authorization(authorization.id))?.authorization).to.equal(undefined);
       expect(await stepsOf(store, nobody).authorization(authorization.id)).to.equal(undefined);
@@ -173,13 +167,7 @@ export function describeAuthorizations(open: () => Store): void {
     it('contains its holder and expires with its tokens', async () => {
       const { grant } = await redeemed();
       const found = await stepsOf(store, tenantId).grant(grant.id);
-      expect(found?.grant).to.deep.equal({
-        ...grant,
-        ...UNUSED,
-        consumedAt: NOW,
-        holder: REDEMPTION.holder,
-        expiresAt: REDEMPTION.until,
-      });
+      expect(found?.grant).to.deep.equal({ ...grant, ...UNUSED, consumedAt: NOW, holder: REDEMPTION.holder, expiresAt: REDEMPTION.until });
       expect((await stepsOf(store, tenantId).grant('none'))?.grant).to.equal(undefined);
       expect(await stepsOf(store, nobody).grant(grant.id)).to.equal(undefined);
     });
@@ -234,14 +222,7 @@ export function describeAuthorizations(open: () => Store): void {
         firstCounter: null,
         issuedAt: NOW,
       };
-      const issuance = {
-        sessionId: session.id,
-        publicId: session.publicId,
-        revision: head?.revision ?? 0,
-        batch,
-        bit: 1,
-        completeMask: 3,
-      };
+      const issuance = { sessionId: session.id, publicId: session.publicId, revision: head?.revision ?? 0, batch, bit: 1, completeMask: 3 };
       const use = aUse();
       expect(await steps.issueAtOnce({ ...issuance, grantId: grant.id, used: [use] }, NOW)).to.equal(undefined);
       expect(await steps.commit({ uses: [use] }), 'nothing was spent').to.include({ done: true });

@@ -90,11 +90,7 @@ export function aKeyChain(tenantId: TenantId, id: string): KeyChain {
     tenantId,
     usages: ['signing'],
     kmsProvider: 'local',
-    active: {
-      key: { handle, publicJwk, sealedKey: 'sealed' },
-      certificates: ['MIIB'],
-      notAfter: seconds(86_400),
-    },
+    active: { key: { handle, publicJwk, sealedKey: 'sealed' }, certificates: ['MIIB'], notAfter: seconds(86_400) },
     rotationEnabled: false,
     rotationIntervalDays: 90,
     certValidityDays: 365,

@@ -165,16 +165,10 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
     const tenantId = await addTenant(store);
     await rawSql(url, (run) => run(`update tenants set revisions = '{"all":7}' where id = '${tenantId}'`));
     const before = await stepsOf(store, tenantId).state();
-    const write = () =>
-      store.forTenant(tenantId, ({ credentialConfigurations: all }) => all.put(aConfiguration('card')), {
-        by: 'system',
-      });
+    const write = () => store.forTenant(tenantId, ({ credentialConfigurations: all }) => all.put(aConfiguration('card')), { by: 'system' });
     for (const revision of [1, 2]) {
       await write();
-      expect((await stepsOf(store, tenantId).state())?.revisions).to.deep.equal({
-        ...before?.revisions,
-        credentials: revision,
-      });
+      expect((await stepsOf(store, tenantId).state())?.revisions).to.deep.equal({ ...before?.revisions, credentials: revision });
     }
   });
 

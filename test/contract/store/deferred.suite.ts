@@ -109,10 +109,7 @@ export function describeDeferred(open: () => Store): void {
       expect((await steps.deferred(transaction.id))?.status).to.equal('pending');
       expect(await steps.commit(deferredFailure(transaction.id, 'no such person', 'system'), seconds(3))).to.include({ done: true });
       expect(await steps.commit(deferredFailure(transaction.id, 'again', 'system'), seconds(4))).to.include({ done: false });
-      expect(await steps.deferred(transaction.id)).to.deep.include({
-        status: 'failed',
-        errorMessage: 'no such person',
-      });
+      expect(await steps.deferred(transaction.id)).to.deep.include({ status: 'failed', errorMessage: 'no such person' });
       expect((await steps.issued(session.id))?.batches).to.deep.equal([]);
     });
 
@@ -145,10 +142,7 @@ export function describeDeferred(open: () => Store): void {
       expect(winners).to.have.length(1);
       expect(winners[0]?.transaction.credentials).to.deep.equal(['one', 'two']);
       expect(winners[0]?.completed).to.equal(true);
-      expect(await steps.deferred(transaction.id)).to.deep.include({
-        status: 'retrieved',
-        credentials: null,
-      });
+      expect(await steps.deferred(transaction.id)).to.deep.include({ status: 'retrieved', credentials: null });
       expect((await steps.session(session.id))?.session).to.deep.include({ status: 'completed', issuedMask: 1 });
       const events = await steps.sessionEvents(session.id, 0, 10);
       expect(events.map(({ status }) => status)).to.deep.equal(['active', 'completed']);
@@ -224,10 +218,7 @@ export function describeDeferred(open: () => Store): void {
       await store.maintenance.expireDeferred(seconds(86_399), 1000);
       expect((await steps.deferred(transaction.id))?.status).to.equal('ready');
       expect(await store.maintenance.expireDeferred(transaction.expiresAt, 1000)).to.be.greaterThan(0);
-      expect(await steps.deferred(transaction.id)).to.deep.include({
-        status: 'expired',
-        credentials: null,
-      });
+      expect(await steps.deferred(transaction.id)).to.deep.include({ status: 'expired', credentials: null });
       expect(await complete()).to.include({ done: false });
       const other = aDeferred(session);
       await steps.commit(issuanceDeferral(other, 1));

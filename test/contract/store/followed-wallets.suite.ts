@@ -57,10 +57,7 @@ export function describeFollowedWallets(open: () => Store): void {
     it('make their list due, once for all of them', async () => {
       await issue('one', [3]);
       await issue('two', [4]);
-      expect(await due()).to.deep.equal({
-        ...{ tenantId, id: listId, uri: URI, anchor: 'anchor' },
-        ...{ checkedAt: null, failure: null },
-      });
+      expect(await due()).to.deep.equal({ ...{ tenantId, id: listId, uri: URI, anchor: 'anchor' }, ...{ checkedAt: null, failure: null } });
       await store.maintenance.noteFollowedList(list(), NOW, seconds(60));
       expect(await due(seconds(59))).to.equal(undefined);
       await issue('three', [5]);
@@ -123,10 +120,7 @@ export function describeFollowedWallets(open: () => Store): void {
       for (let count = 0; count < 300; count++) await commit({ follows: following(`b${count}`, [count % 7], { endsAt: null }) });
       const found = await store.maintenance.followers(list(), [0, 1, 2, 3, 4, 5, 6], 1_000);
       expect(found).to.have.length(300);
-      const known = found.map((follower) => ({
-        ...follower,
-        batch: aBatch(session, { id: follower.batchId }),
-      }));
+      const known = found.map((follower) => ({ ...follower, batch: aBatch(session, { id: follower.batchId }) }));
       const orders = [known, [...known].reverse(), known.slice(100), known.slice(0, 200).reverse()];
       await Promise.all(orders.map((order) => store.maintenance.revokeFollowers(list(), order, NOW)));
       expect(await followers([0, 1, 2, 3, 4, 5, 6], 1_000)).to.deep.equal([]);
@@ -184,10 +178,7 @@ export function describeFollowedWallets(open: () => Store): void {
       const statuses = [{ uri: URI, anchor: 'anchor', idx: 3, keptUntil: 1_900_000_000 }];
       await commit({ holds: { transactionId: transaction.id, statuses } });
       expect((await steps.deferred(transaction.id))?.walletStatuses).to.deep.equal(statuses);
-      await commit({
-        holds: { transactionId: transaction.id, statuses: [] },
-        follows: following('late', [3]),
-      });
+      await commit({ holds: { transactionId: transaction.id, statuses: [] }, follows: following('late', [3]) });
       expect((await steps.deferred(transaction.id))?.walletStatuses).to.equal(null);
       expect(await followers([3])).to.deep.equal(['late']);
     });

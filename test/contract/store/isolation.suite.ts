@@ -26,11 +26,7 @@ import { batchIssuance, grantRedemption, responseDelivery, sessionOpening, sessi
 /** One row in every table, with the same ids for every tenant. */
 async function fill(store: Store, tenantId: TenantId, mark: string) {
   const value = aUse('dpop_jti', { hash: 'same' });
-  const session = aSession(tenantId, {
-    id: 'same' as never,
-    publicId: 'same' as never,
-    outcome: { redirectUri: mark },
-  });
+  const session = aSession(tenantId, { id: 'same' as never, publicId: 'same' as never, outcome: { redirectUri: mark } });
   const grant = aGrant(session, { id: 'same', codeHash: 'same', txCodeHash: mark });
   const list = aList({ id: 'same', keyChainId: mark });
   const configuration = aConfiguration('same', { description: mark });
@@ -144,12 +140,7 @@ export function describeIsolation(open: () => Store): void {
       expect(bare).to.deep.include(EMPTY);
       expect(bare.wallet?.session).to.equal(undefined);
       expect(bare.grant?.grant).to.equal(undefined);
-      expect(bare.issuing).to.deep.include({
-        session: undefined,
-        use: undefined,
-        used: undefined,
-        revoked: false,
-      });
+      expect(bare.issuing).to.deep.include({ session: undefined, use: undefined, used: undefined, revoked: false });
       await fill(store, two, 'mark-two');
       expect(JSON.stringify(await picture(store, one)))
         .to.contain('mark-one')

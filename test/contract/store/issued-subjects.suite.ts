@@ -62,11 +62,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       const never = { id: session.id, running: ['failed'], issuedBelow: 1 } as const;
       const refused = await store.commit(
         tenantId,
-        {
-          issued,
-          identifies: { fingerprint, batch: issued, endsAt: null, authorizedAt: NOW },
-          session: never,
-        },
+        { issued, identifies: { fingerprint, batch: issued, endsAt: null, authorizedAt: NOW }, session: never },
         NOW,
       );
       expect(refused.done).to.equal(false);
@@ -181,9 +177,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect(await identify('two', { authorizedAt: seconds(10) })).to.deep.equal(REFUSED);
       expect(await identify('three', { grantId: 'gone', authorizedAt: seconds(10) })).to.deep.equal(REFUSED);
       expect((await store.read(tenantId).issued(session.id))?.batches).to.deep.equal([]);
-      expect(await identify('four', { grantId: after, authorizedAt: seconds(1) })).to.deep.equal({
-        done: true,
-      });
+      expect(await identify('four', { grantId: after, authorizedAt: seconds(1) })).to.deep.equal({ done: true });
       expect(await identify('five', { authorizedAt: seconds(11) })).to.deep.equal({ done: true });
       expect((await maintenance.batchesOf(about())).toSorted()).to.deep.equal(['five', 'four']);
       // The note is of this tenant and of this person.

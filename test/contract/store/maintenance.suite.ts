@@ -55,19 +55,13 @@ export function describeMaintenance(open: () => Store): void {
       const name = ({ session: { tenantId, id } }: typeof late) => ({ tenantId, id });
       const first = await store.maintenance.expireSessions(past(3), 3);
       expect(first.expired).to.have.deep.members([name(early), name(middle)]);
-      const second = await store.maintenance.expireSessions(past(3), 3, {
-        ...(first.next !== undefined && { after: first.next }),
-      });
+      const second = await store.maintenance.expireSessions(past(3), 3, { ...(first.next !== undefined && { after: first.next }) });
       expect([second.expired, second.next]).to.deep.equal([[name(late)], undefined]);
       expect((await expireAll(past(3))).expired).to.deep.equal([]);
 
       for (const { session } of [late, middle, early]) {
         const steps = stepsOf(store, session.tenantId);
-        expect((await steps.session(session.id))?.session).to.deep.include({
-          status: 'expired',
-          version: 2,
-          updatedAt: past(3),
-        });
+        expect((await steps.session(session.id))?.session).to.deep.include({ status: 'expired', version: 2, updatedAt: past(3) });
         expect(await steps.sessionEvents(session.id, 1, 10)).to.deep.equal([{ sequence: 2, version: 2, status: 'expired', at: past(3) }]);
       }
       for (const { session } of [done, open]) {
@@ -76,9 +70,7 @@ export function describeMaintenance(open: () => Store): void {
     });
 
     it('keeps sessions with a response readable for an hour', async () => {
-      const { session } = await openOffer(store, one, {
-        session: { expiresAt: past(9_000), status: 'fetched' },
-      });
+      const { session } = await openOffer(store, one, { session: { expiresAt: past(9_000), status: 'fetched' } });
       const { tenantId, id } = session;
       const outcome = { awaiting: { credentials: [] } };
       const commit = (change: SessionChange) => store.commit(tenantId, { session: change }, past(1));
@@ -119,10 +111,7 @@ export function describeMaintenance(open: () => Store): void {
       expect((await dueOf(61, 1)).map(({ tenantId }) => tenantId).sort()).to.deep.equal([one, two].sort());
       for (const at of [past(9_000), past(99_999)]) {
         const { expired, overdue } = await expireAll(at);
-        expect([...expired, ...overdue], 'while one is under way').to.not.deep.include({
-          tenantId: one,
-          id: first.id,
-        });
+        expect([...expired, ...overdue], 'while one is under way').to.not.deep.include({ tenantId: one, id: first.id });
       }
 
       const outcome = { deliveries: [{ ...pending('a'), result: 'delivered' as const }] };
@@ -207,9 +196,7 @@ export function describeMaintenance(open: () => Store): void {
     it('anonymizes them once when the tenant configures it', async () => {
       const quiet = await addTenant(store, { sessionConfig: { ttlSeconds: null, cleanupMode: 'anonymize' } });
       const steps = stepsOf(store, quiet);
-      const { session, grant } = await openOffer(store, quiet, {
-        session: { createdAt: past(0), status: 'fetched' },
-      });
+      const { session, grant } = await openOffer(store, quiet, { session: { createdAt: past(0), status: 'fetched' } });
       await steps.recordOutcome(session, 'complete', { redirectUri: 'https://ada.example' }, past(5));
       expect(await clean(1000)).to.deep.equal({ removed: 0, anonymized: 1 });
       expect(await clean(1000)).to.deep.equal({ removed: 0, anonymized: 0 });
@@ -234,9 +221,7 @@ export function describeMaintenance(open: () => Store): void {
         session: { ...withLargeRequest(quiet), createdAt: past(10), expiresAt: past(20), status: 'fetched' },
         grant: { expiresAt: past(90_000) },
       });
-      const open = await openOffer(store, quiet, {
-        session: { ...withLargeRequest(quiet), createdAt: past(10), expiresAt: past(5_000) },
-      });
+      const open = await openOffer(store, quiet, { session: { ...withLargeRequest(quiet), createdAt: past(10), expiresAt: past(5_000) } });
       await expireAll(past(30));
       expect((await steps.session(session.id))?.session).to.deep.include({ status: 'expired', request: null });
       expect((await steps.session(open.session.id))?.session?.request).to.deep.equal(open.session.request);
@@ -265,9 +250,7 @@ export function describeMaintenance(open: () => Store): void {
         const { session } = await openOffer(store, one, {
           session: { ...withLargeRequest(one), createdAt: past(10), expiresAt: past(20) },
         });
-        const transaction = aDeferred(session, {
-          ...{ createdAt: past(10), updatedAt: past(10), expiresAt: past(20) },
-        });
+        const transaction = aDeferred(session, { ...{ createdAt: past(10), updatedAt: past(10), expiresAt: past(20) } });
         await steps.commit(issuanceDeferral(transaction, 1));
         const batch = aBatch(session);
         expect(await steps.commit(deferredCompletion(transaction.id, ['one'], batch, 1, 'system'), past(11))).to.include({ done: true });
@@ -422,9 +405,7 @@ export function describeMaintenance(open: () => Store): void {
 
     it('erases secrets that were not retrieved', async () => {
       const waiting = (second: number) =>
-        aClient(one, {
-          pickUp: { sealedSecret: 'sealed', role: 'clients:manage', expiresAt: past(second) },
-        });
+        aClient(one, { pickUp: { sealedSecret: 'sealed', role: 'clients:manage', expiresAt: past(second) } });
       const clients = [waiting(1), waiting(2), waiting(30)] as const;
       await store.forTenant(
         one,

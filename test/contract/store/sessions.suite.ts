@@ -84,10 +84,7 @@ export function describeSessions(open: () => Store): void {
         tenant,
         sessionState: { status, version, updatedAt, expiresAt, claimedAt },
       });
-      expect(await reads.sessionState('nobody' as PublicId)).to.deep.equal({
-        tenant,
-        sessionState: undefined,
-      });
+      expect(await reads.sessionState('nobody' as PublicId)).to.deep.equal({ tenant, sessionState: undefined });
       const other = await addTenant(store);
       expect((await store.read(other).sessionState(session.publicId))?.sessionState).to.equal(undefined);
       expect(await store.read(nobody).sessionState(session.publicId)).to.equal(undefined);
@@ -148,15 +145,8 @@ export function describeSessions(open: () => Store): void {
       const steps = stepsOf(store, tenantId);
       const head = await steps.state();
       expect((await steps.session('none' as SessionId))?.session).to.equal(undefined);
-      expect(await steps.sessionByPublicId('none' as PublicId)).to.deep.equal({
-        tenant: head,
-        session: undefined,
-      });
-      expect(await steps.fetchSession('none' as PublicId, NOW)).to.deep.equal({
-        tenant: head,
-        session: undefined,
-        changed: false,
-      });
+      expect(await steps.sessionByPublicId('none' as PublicId)).to.deep.equal({ tenant: head, session: undefined });
+      expect(await steps.fetchSession('none' as PublicId, NOW)).to.deep.equal({ tenant: head, session: undefined, changed: false });
       expect(await stepsOf(store, nobody).sessionByPublicId(session.publicId)).to.equal(undefined);
       expect(await stepsOf(store, nobody).fetchSession(session.publicId, NOW)).to.equal(undefined);
     });
@@ -336,10 +326,7 @@ export function describeSessionRates(open: () => Store): void {
       await stepsOf(store, tenantId).commit(sessionOpening(session));
       return session;
     };
-    const failed = (message: string): Partial<Session> => ({
-      status: 'failed',
-      outcome: { failure: { code: 'webhook_failed', message } },
-    });
+    const failed = (message: string): Partial<Session> => ({ status: 'failed', outcome: { failure: { code: 'webhook_failed', message } } });
     const kinds = ['issuance', 'verification'] as const;
     const count = async (changes: Partial<CountQuery> = {}, of = tenantId) => {
       const query = { kinds, since: NOW, now: seconds(10), limit: 100, ...changes };
@@ -377,10 +364,7 @@ export function describeSessionRates(open: () => Store): void {
       await start(5, { kind: 'verification', status: 'completed' });
       const rare = (limit: number) => store.read(tenantId).sessionCounts({ kinds: ['verification'], since: NOW, now: NOW, limit });
       const completed = { kind: 'verification', status: 'completed' };
-      expect(await rare(4)).to.deep.equal({
-        counts: [{ ...completed, count: 1, oldest: seconds(5) }],
-        from: seconds(2),
-      });
+      expect(await rare(4)).to.deep.equal({ counts: [{ ...completed, count: 1, oldest: seconds(5) }], from: seconds(2) });
       expect(await rare(6)).to.deep.equal({ counts: [{ ...completed, count: 2, oldest: seconds(1) }] });
     });
 
@@ -397,9 +381,7 @@ export function describeSessionRates(open: () => Store): void {
       const four = await start(4, failed('four'));
       const ids = async (changes: Partial<OutcomeQuery> = {}) => (await outcomes(changes)).map(({ id }) => id);
       expect(await ids()).to.deep.equal([four.id, three.id, one.id]);
-      expect((await outcomes())[0]).to.deep.equal({
-        ...{ id: four.id, createdAt: four.createdAt, outcome: four.outcome },
-      });
+      expect((await outcomes())[0]).to.deep.equal({ ...{ id: four.id, createdAt: four.createdAt, outcome: four.outcome } });
       expect(await ids({ failed: true })).to.deep.equal([four.id, one.id]);
       expect(await ids({ failed: true, limit: 1 })).to.deep.equal([four.id]);
       expect(await ids({ after: four, limit: 1 })).to.deep.equal([three.id]);

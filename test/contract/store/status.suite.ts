@@ -38,9 +38,7 @@ export function describeStatusLists(open: () => Store): void {
       await addList(store, tenantId, { id: 'a', createdAt: seconds(1) });
       const lists = await store.forTenant(tenantId, ({ statusLists }) => statusLists.list());
       expect(lists.map(({ id }) => id)).to.deep.equal(['c', 'a', 'b']);
-      const again = store.forTenant(tenantId, ({ statusLists }) => statusLists.add(aList({ id: 'a' })), {
-        by: 'system',
-      });
+      const again = store.forTenant(tenantId, ({ statusLists }) => statusLists.add(aList({ id: 'a' })), { by: 'system' });
       expect(await failureOf(again)).to.equal('conflict');
     });
 
@@ -70,9 +68,7 @@ export function describeStatusLists(open: () => Store): void {
       const list = await addList(store, tenantId);
       const binding = { credentialConfigurationId: 'diploma', keyChainId: 'chain' };
       const rebind = (id: string, unused = false) =>
-        store.forTenant(tenantId, ({ statusLists }) => statusLists.rebind(id, binding, { unused }), {
-          by: 'system',
-        });
+        store.forTenant(tenantId, ({ statusLists }) => statusLists.rebind(id, binding, { unused }), { by: 'system' });
       expect(await rebind(list.id)).to.deep.equal({ ...list, ...binding, version: 2 });
       expect(await stepsOf(store, tenantId).statusListVersions([list.id])).to.deep.equal([
         { id: list.id, version: 2, term: 0, keyChainId: 'chain' },
@@ -103,9 +99,7 @@ export function describeStatusLists(open: () => Store): void {
     it('do not change hands as unused once an entry was handed out', async () => {
       const binding = { credentialConfigurationId: null, keyChainId: 'chain' };
       const rebind = (id: string) =>
-        store.forTenant(tenantId, ({ statusLists }) => statusLists.rebind(id, binding, { unused: true }), {
-          by: 'system',
-        });
+        store.forTenant(tenantId, ({ statusLists }) => statusLists.rebind(id, binding, { unused: true }), { by: 'system' });
       const list = await addList(store, tenantId);
       expect((await rebind(list.id))?.keyChainId).to.equal('chain');
       await stepsOf(store, tenantId).allocateStatusRun({ ...list, ...binding }, 1);
@@ -154,9 +148,7 @@ export function describeStatusLists(open: () => Store): void {
           if (first !== undefined) taken.push(first);
         };
         const remove = async () => {
-          const removal = store.forTenant(tenantId, ({ statusLists }) => statusLists.removeUnused(id), {
-            by: 'system',
-          });
+          const removal = store.forTenant(tenantId, ({ statusLists }) => statusLists.removeUnused(id), { by: 'system' });
           if (await removal) removed++;
         };
         const order = round % 2 === 0 ? [take, remove] : [remove, take];
@@ -217,12 +209,7 @@ export function describeStatusLists(open: () => Store): void {
       const save = (jwt: string, version: number, at: number, term = 0) =>
         steps.saveStatusToken(id, jwt, { version, term }, seconds(at), seconds(at + 60));
       await save('first', 2, 10);
-      expect(await token()).to.deep.equal({
-        jwt: 'first',
-        version: 2,
-        issuedAt: seconds(10),
-        expiresAt: seconds(70),
-      });
+      expect(await token()).to.deep.equal({ jwt: 'first', version: 2, issuedAt: seconds(10), expiresAt: seconds(70) });
       await save('older version', 1, 20);
       await save('older', 2, 9);
       await save('as old', 2, 10);
@@ -261,10 +248,7 @@ export function describeStatusLists(open: () => Store): void {
       expect(await note(2, 'c')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
       expect(await note(1, 'a')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
       expect(await note(1, 'a', 'another')).to.deep.equal({ sequenceNumber: 1, contentHash: 'a' });
-      expect(await note(3_000_000_000, 'c')).to.deep.equal({
-        sequenceNumber: 3_000_000_000,
-        contentHash: 'c',
-      });
+      expect(await note(3_000_000_000, 'c')).to.deep.equal({ sequenceNumber: 3_000_000_000, contentHash: 'c' });
       const strangers = stepsOf(store, await addTenant(store));
       expect(await strangers.recordListVersion('list', { sequenceNumber: 1, contentHash: 'a' }, NOW)).to.deep.equal({
         sequenceNumber: 1,

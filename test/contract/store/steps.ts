@@ -53,11 +53,7 @@ export const grantRedemption = (
   grant: Pick<NewGrant, 'id' | 'sessionId' | 'kind'>,
   redeemed: Redemption,
   uses: readonly ConsumedValue[],
-): Change => ({
-  grant: { id: grant.id, act: 'redeem', redemption: redeemed },
-  session: redeemableSession(grant),
-  uses,
-});
+): Change => ({ grant: { id: grant.id, act: 'redeem', redemption: redeemed }, session: redeemableSession(grant), uses });
 
 /** Records a batch for the configuration of `bit`; `all` are the bits of the session. */
 export const batchIssuance = (id: SessionId, batch: IssuedBatch, bit: number, all: number): Change => ({

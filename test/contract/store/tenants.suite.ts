@@ -44,13 +44,9 @@ export function describeTenants(open: () => Store): void {
 
       it('is saved only over the version that was read', async () => {
         const read = await store.forTenant(tenantId, (own) => own.tenant.get());
-        const saved = await store.forTenant(tenantId, (own) => own.tenant.save({ ...read, name: 'New' }), {
-          by: 'system',
-        });
+        const saved = await store.forTenant(tenantId, (own) => own.tenant.save({ ...read, name: 'New' }), { by: 'system' });
         expect(saved).to.include({ name: 'New', version: read.version + 1 });
-        const stale = store.forTenant(tenantId, (own) => own.tenant.save({ ...read, name: 'Stale' }), {
-          by: 'system',
-        });
+        const stale = store.forTenant(tenantId, (own) => own.tenant.save({ ...read, name: 'Stale' }), { by: 'system' });
         expect(await failureOf(stale)).to.equal('conflict');
         const stored = await store.forTenant(tenantId, (own) => own.tenant.get());
         expect(stored).to.include({ name: 'New', version: read.version + 1 });
@@ -80,11 +76,7 @@ export function describeTenants(open: () => Store): void {
         const remove = () => store.forService(({ tenants }) => tenants.remove(added.id), { by: 'system' });
         expect(await changedBy(remove)).to.deep.equal([]);
         expect(
-          await changedBy(() =>
-            store.forTenant(tenantId, ({ keyChains }) => keyChains.add(aKeyChain(tenantId, 'new')), {
-              by: 'system',
-            }),
-          ),
+          await changedBy(() => store.forTenant(tenantId, ({ keyChains }) => keyChains.add(aKeyChain(tenantId, 'new')), { by: 'system' })),
         ).to.deep.equal([tenantId]);
         expect(await changedBy(() => add(seconds(8))), 'another one of the same id').to.include(added.id);
       });
@@ -107,10 +99,7 @@ export function describeTenants(open: () => Store): void {
 
       it('begins with what belongs to it, or not at all', async () => {
         const tenant = aTenant();
-        const belongings = {
-          keyChains: [aKeyChain(tenant.id, 'one'), aKeyChain(tenant.id, 'two')],
-          clients: [aClient(tenant.id)],
-        };
+        const belongings = { keyChains: [aKeyChain(tenant.id, 'one'), aKeyChain(tenant.id, 'two')], clients: [aClient(tenant.id)] };
         await store.forService(({ tenants }) => tenants.add(tenant, belongings), { by: 'system' });
         await store.forTenant(tenant.id, async (own) => {
           expect(await own.keyChains.list()).to.deep.equal(belongings.keyChains);
@@ -129,16 +118,12 @@ export function describeTenants(open: () => Store): void {
       it('loses its optional settings when they are saved as null', async () => {
         const tenant = aTenant({ sessionConfig: { ttlSeconds: 60 } });
         await store.forService(({ tenants }) => tenants.add(tenant), { by: 'system' });
-        await store.forTenant(tenant.id, (own) => own.tenant.save({ ...tenant, sessionConfig: null }), {
-          by: 'system',
-        });
+        await store.forTenant(tenant.id, (own) => own.tenant.save({ ...tenant, sessionConfig: null }), { by: 'system' });
         expect((await store.forTenant(tenant.id, (own) => own.tenant.get())).sessionConfig).to.equal(null);
       });
 
       it('conflicts when its id is taken, and is not found when it does not exist', async () => {
-        const twice = store.forService(({ tenants }) => tenants.add(aTenant({ id: tenantId })), {
-          by: 'system',
-        });
+        const twice = store.forService(({ tenants }) => tenants.add(aTenant({ id: tenantId })), { by: 'system' });
         expect(await failureOf(twice)).to.equal('conflict');
         const none = 'nobody' as TenantId;
         expect(await failureOf(store.forService(({ tenants }) => tenants.get(none)))).to.equal('not_found');
@@ -179,9 +164,7 @@ export function describeTenants(open: () => Store): void {
         await store.forTenant(tenantId, (own) => own.clients.add(client), { by: 'system' });
         const taken = { ...client, tenantId: other };
         expect(await failureOf(store.forTenant(other, (own) => own.clients.add(taken), { by: 'system' }))).to.equal('conflict');
-        const byService = store.forService(({ clients }) => clients.add({ ...client, tenantId: null }), {
-          by: 'system',
-        });
+        const byService = store.forService(({ clients }) => clients.add({ ...client, tenantId: null }), { by: 'system' });
         expect(await failureOf(byService)).to.equal('conflict');
       });
 

@@ -22,10 +22,7 @@ export function describeWalletSteps(open: () => Store): void {
         const { grant } = await openOffer(store, tenantId, { grant: { txCodeHash: 'tx' } });
         const steps = stepsOf(store, tenantId);
         const head = await steps.state();
-        expect(await steps.grantByCode(grant.codeHash)).to.deep.equal({
-          tenant: head,
-          grant: { ...grant, ...UNUSED },
-        });
+        expect(await steps.grantByCode(grant.codeHash)).to.deep.equal({ tenant: head, grant: { ...grant, ...UNUSED } });
         expect(await steps.grantByCode('none')).to.deep.equal({ tenant: head, grant: undefined });
         expect(await stepsOf(store, nobody).grantByCode(grant.codeHash)).to.equal(undefined);
       });
@@ -195,11 +192,7 @@ export function describeWalletSteps(open: () => Store): void {
         const steps = stepsOf(store, tenantId);
         const [jti, nonce] = [aUse('dpop_jti'), aUse('c_nonce')];
         const head = await steps.state();
-        expect(await steps.claimCredentialRequest(session.publicId, [jti, nonce])).to.deep.equal({
-          tenant: head,
-          session,
-          revoked: false,
-        });
+        expect(await steps.claimCredentialRequest(session.publicId, [jti, nonce])).to.deep.equal({ tenant: head, session, revoked: false });
         expect(await steps.commit({ uses: [jti] })).to.include({ done: false });
         expect(await steps.commit({ uses: [nonce] })).to.include({ done: false });
       });

@@ -66,11 +66,7 @@ export const administration: RacedSuite = [
 
     it('delete a session once', async () => {
       const { service, token } = racing();
-      const json = {
-        response_type: 'uri',
-        flow: 'pre_authorized_code',
-        credentialConfigurationIds: ['pid'],
-      };
+      const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'] };
       const { session } = await created(service, token, '/issuer/offer', json);
       const answers = await times(10, () => service.call('DELETE', `/session/${session}`, { token }));
       expect(tally(answers)).to.deep.equal({ 200: 1, '404 not_found': 9 });
@@ -78,9 +74,7 @@ export const administration: RacedSuite = [
 
     it('change rights that no process misses afterwards', async () => {
       const { service, token } = racing();
-      const client = await addClient({ service, token }, 'demoted', {
-        roles: ['issuance:manage', 'clients:manage'],
-      });
+      const client = await addClient({ service, token }, 'demoted', { roles: ['issuance:manage', 'clients:manage'] });
       for (let round = 0; round < 10; round++) {
         const roles = round % 2 === 0 ? ['issuance:manage'] : ['issuance:manage', 'clients:manage'];
         const changed = await service.call('PATCH', '/client/demoted', { token, json: { roles } });
@@ -93,11 +87,7 @@ export const administration: RacedSuite = [
     it('leave one key chain of a usage that something needs', async () => {
       const { service } = racing();
       const { token } = await createTenant(service, 'keepers');
-      const badge = {
-        id: 'badge',
-        config: { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] },
-        vct: 'urn:badge:1',
-      };
+      const badge = { id: 'badge', config: { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] }, vct: 'urn:badge:1' };
       await created(service, token, '/issuer/credentials', badge);
       let kept = 'signing';
       for (let round = 0; round < 8; round++) {

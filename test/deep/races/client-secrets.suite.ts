@@ -25,11 +25,7 @@ function raceClientSecrets(racing: () => Racing): void {
     });
     return response.status === 200 ? ((await response.json()) as { access_token: string }).access_token : undefined;
   };
-  const OFFER = {
-    response_type: 'uri',
-    flow: 'pre_authorized_code',
-    credentialConfigurationIds: ['pid'],
-  };
+  const OFFER = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'] };
   /** By a route that reads what is stored, and by one that goes by what is remembered. */
   const uses = async (address: string, token: string): Promise<number[]> => {
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
@@ -199,9 +195,7 @@ export const attestedClients: RacedSuite = [
       const { service, token, wallet } = racing();
       const body = { ...offerBody('pid'), flow: 'authorization_code' };
       const { uri } = await created(service, token, '/issuer/offer', body);
-      const { grants } = (await wallet.offer(uri)) as {
-        grants: { authorization_code: { issuer_state: string } };
-      };
+      const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
       const form = { issuer_state: grants.authorization_code.issuer_state, scope: 'pid' };
       const sent = headers();
       const answers = await times(ATTESTED_CALLERS, () => wallet.par(form, sent));

@@ -41,10 +41,7 @@ export const issuances: RacedSuite = [
       expect(tally(answers)).to.deep.equal({ 200: 8 });
       const statuses = await Promise.all(answers.map(({ body }) => statusOf(body.credentials[0].credential as string)));
       expect(statuses.sort()).to.deep.equal([0, 1, 1, 1, 1, 1, 1, 1]);
-      const entries = (await service.call('GET', `/audit-log?limit=100`, { token })).body as {
-        target: string;
-        actor: unknown;
-      }[];
+      const entries = (await service.call('GET', `/audit-log?limit=100`, { token })).body as { target: string; actor: unknown }[];
       const told = entries.filter(({ target }) => target === session);
       expect(told, 'one entry for each').to.have.length(7);
     });
@@ -254,9 +251,7 @@ export const usedOnce: RacedSuite = [
       expect(new Set(grants).size).to.equal(1);
       const last = answers.at(-1)?.body.access_token;
       expect((await wallet.request(last, 'pid')).status).to.equal(200);
-      expect(tally(await times(CALLERS, () => wallet.redeem(code)))).to.deep.equal({
-        '400 invalid_grant': CALLERS,
-      });
+      expect(tally(await times(CALLERS, () => wallet.redeem(code)))).to.deep.equal({ '400 invalid_grant': CALLERS });
     });
 
     it('is used once by 50 sessions: a nonce', async () => {
@@ -294,10 +289,7 @@ export const usedOnce: RacedSuite = [
         const request = await fetchRequest(service, offer.uri);
         const forms = await times(CALLERS, () => answerOf(request, credential, holder));
         const answers = await times(CALLERS, (index) => service.call('POST', request.response_uri, { form: forms[index] ?? {} }));
-        expect(tally(answers), answers[0]?.text).to.deep.equal({
-          200: 1,
-          '400 invalid_request': CALLERS - 1,
-        });
+        expect(tally(answers), answers[0]?.text).to.deep.equal({ 200: 1, '400 invalid_request': CALLERS - 1 });
         const seen = await service.call('GET', `/session/${offer.session}`, { token });
         expect(seen.body.status, seen.text).to.equal('completed');
         expect(seen.body.credentials).to.have.length(1);

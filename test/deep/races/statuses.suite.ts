@@ -207,10 +207,7 @@ export const subjects: RacedSuite = [
         const { wallet, service, token } = racing();
         const renewed = times(tokens.length * 2, (index) => wallet.request(tokens[index % tokens.length] ?? '', 'card'));
         const decided = times(late.length, (index) =>
-          service.call('POST', `/issuer/deferred/${late[index]?.transactionId}/complete`, {
-            token,
-            json: { claims: { number: person } },
-          }),
+          service.call('POST', `/issuer/deferred/${late[index]?.transactionId}/complete`, { token, json: { claims: { number: person } } }),
         );
         const fresh = times(SESSIONS, async () => wallet.request(await offered(person), 'card'));
         const byOldTokens = credentialsOf(await renewed);
@@ -257,10 +254,7 @@ export const subjects: RacedSuite = [
     async function offered(person: Person, configuration = 'card'): Promise<string> {
       const { service, token, wallet } = racing();
       const claims = { type: 'inline', claims: { number: person } };
-      const body = {
-        ...offerBody(configuration),
-        ...(configuration === 'card' && { credentialClaims: { card: claims } }),
-      };
+      const body = { ...offerBody(configuration), ...(configuration === 'card' && { credentialClaims: { card: claims } }) };
       return wallet.accessToken((await created(service, token, '/issuer/offer', body)).uri);
     }
 

@@ -16,13 +16,7 @@ const numberOf = (jwt: string): number =>
   JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).LoTE.ListAndSchemeInformation.LoTESequenceNumber;
 const DAY_MS = 24 * 60 * 60 * 1000;
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
-const ENTITIES = [
-  {
-    type: 'internal',
-    issuerKeyChainId: 'signing',
-    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
-  },
-];
+const ENTITIES = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } }];
 
 export const trustLists: RacedSuite = [
   'Trust lists',
@@ -117,13 +111,7 @@ export const trustLists: RacedSuite = [
         const issuerKeyChainId = `own-${round}`;
         const { service, token } = racing();
         await created(service, token, '/key-chain', { id: issuerKeyChainId, usages: ['signing'] });
-        const entities = [
-          {
-            type: 'internal',
-            issuerKeyChainId,
-            info: { name: 'Own', country: 'DE', streetAddress: 'Weg 1' },
-          },
-        ];
+        const entities = [{ type: 'internal', issuerKeyChainId, info: { name: 'Own', country: 'DE', streetAddress: 'Weg 1' } }];
         const [removed, named] = await Promise.all([
           call('DELETE', `/key-chain/${issuerKeyChainId}`),
           call('POST', '/trust-list', { id: `names-${round}`, entities }),

@@ -4,9 +4,7 @@ import { type Schemas, type Session, VidimusClient, VidimusError, verifyWebhook,
 const client = new VidimusClient({ url: 'http://127.0.0.1:1', clientId: 'shop', clientSecret: 'secret' });
 
 export async function askForAge(): Promise<boolean> {
-  const made = await client.post('/verifier/offer', {
-    body: { response_type: 'uri', requestId: 'of-age', reference: 'order 17' },
-  });
+  const made = await client.post('/verifier/offer', { body: { response_type: 'uri', requestId: 'of-age', reference: 'order 17' } });
   const session: Session = await client.waitForSession(made.session, { timeoutMs: 60_000 });
   const failed: string | undefined = session.failure?.code;
   return failed === undefined && session.status === 'completed';

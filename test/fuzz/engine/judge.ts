@@ -3,11 +3,7 @@ import { Script } from 'node:vm';
 import { type Target, Violation } from './target.ts';
 
 /** What one input led to. `key` is the same for what is the same fault or the same refusal. */
-export type Outcome = {
-  readonly kind: 'fine' | 'error' | 'hang' | 'memory';
-  readonly key: string;
-  readonly error?: unknown;
-};
+export type Outcome = { readonly kind: 'fine' | 'error' | 'hang' | 'memory'; readonly key: string; readonly error?: unknown };
 
 /** A decoder that takes longer holds the thread that serves everybody. */
 const MAX_MS = 50;

@@ -198,11 +198,7 @@ export function mutateTree(root: CborNode, random: Random, leaf: (content: Buffe
     }
     case 6: {
       const inside = structuredCopy(node);
-      const tagged = {
-        major: 6,
-        argument: BigInt(random.pick([0, 1, 2, 3, 18, 24, 1004, 55799])),
-        width: 0 as const,
-      };
+      const tagged = { major: 6, argument: BigInt(random.pick([0, 1, 2, 3, 18, 24, 1004, 55799])), width: 0 as const };
       Object.assign(node, tagged, { content: undefined, inner: undefined, children: [inside] });
       break;
     }
@@ -338,9 +334,7 @@ export function mutateJson(document: unknown, random: Random, words: readonly st
     case 5:
       if (Array.isArray(value)) value.push(structuredClone(value.length > 0 ? random.pick(value) : random.pick(ODD)));
       else if (typeof value === 'object' && value !== null) {
-        Object.assign(value, {
-          [words.length === 0 ? 'a' : random.pick(words)]: structuredClone(random.pick(ODD)),
-        });
+        Object.assign(value, { [words.length === 0 ? 'a' : random.pick(words)]: structuredClone(random.pick(ODD)) });
       } else at[key] = random.pick(ODD);
       break;
     case 6:

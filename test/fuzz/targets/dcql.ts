@@ -10,13 +10,7 @@ import { Refusal } from '../../../domain/shared/refusal.ts';
 import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
 import { text } from './seeds.ts';
 
-const claims = {
-  vct: 'v',
-  name: 'Erika',
-  ages: [17, 18, 42],
-  places: [{ city: 'Bonn' }, { city: 'Ulm' }],
-  deep: { a: { b: null } },
-};
+const claims = { vct: 'v', name: 'Erika', ages: [17, 18, 42], places: [{ city: 'Bonn' }, { city: 'Ulm' }], deep: { a: { b: null } } };
 const query = {
   credentials: [
     {
@@ -30,20 +24,11 @@ const query = {
       ],
       claim_sets: [['a', 'b'], ['c']],
     },
-    {
-      id: 'mdl',
-      format: 'mso_mdoc',
-      meta: { doctype_value: 'd' },
-      claims: [{ path: ['n', 'e'] }],
-      multiple: true,
-    },
+    { id: 'mdl', format: 'mso_mdoc', meta: { doctype_value: 'd' }, claims: [{ path: ['n', 'e'] }], multiple: true },
   ],
   credential_sets: [{ options: [['pid'], ['mdl']], required: false }],
 };
-const PRESENTED = {
-  holderBound: true,
-  authority: { authorityKeyIds: ['k'], trustListUris: [], federationEntityIds: [] },
-};
+const PRESENTED = { holderBound: true, authority: { authorityKeyIds: ['k'], trustListUris: [], federationEntityIds: [] } };
 
 /** "?" stands where something was not disclosed. */
 function hidden(value: unknown): unknown {

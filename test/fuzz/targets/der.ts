@@ -105,13 +105,7 @@ function ocspAnswer(input: Buffer): void {
 
 export const DER: readonly Target[] = [
   { name: 'ocsp-answer', expected, seeds: ocspSeeds, dictionary: DER_WORDS, decode: ocspAnswer },
-  {
-    name: 'revocation-list',
-    expected,
-    seeds: [seed('crl'), seed('crl-empty')],
-    dictionary: DER_WORDS,
-    decode: revocationList,
-  },
+  { name: 'revocation-list', expected, seeds: [seed('crl'), seed('crl-empty')], dictionary: DER_WORDS, decode: revocationList },
   { name: 'certificate', expected: nothing, seeds: certificates, dictionary: DER_WORDS, decode: certificate },
   {
     name: 'certificate-place',

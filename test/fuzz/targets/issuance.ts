@@ -30,16 +30,8 @@ function keyAttestation(input: Buffer): void {
   assertKeyAttestationClaims(jws.payload, { proofType: 'jwt', levels, now: NOW });
 }
 
-const token = {
-  identifiers: true,
-  credentialConfigurationIds: ['pid'],
-  configurationOfIdentifier: new Map([['p1', 'pid']]),
-};
-const configuration = {
-  keyBinding: true,
-  proofTypes: ['jwt', 'attestation'],
-  keyAttestationsRequired: undefined,
-};
+const token = { identifiers: true, credentialConfigurationIds: ['pid'], configurationOfIdentifier: new Map([['p1', 'pid']]) };
+const configuration = { keyBinding: true, proofTypes: ['jwt', 'attestation'], keyAttestationsRequired: undefined };
 
 function credentialRequest(input: Buffer): void {
   const body = parseJson(text(input));
@@ -55,13 +47,7 @@ const { publicJwk } = KEYS.encryption;
 const encryption = { jwk: { ...publicJwk, alg: 'ECDH-ES' }, enc: 'A128GCM', zip: 'DEF' };
 
 export const ISSUANCE: readonly Target[] = [
-  {
-    name: 'proof',
-    expected,
-    seeds: proofs,
-    dictionary: [...JOSE_WORDS, 'key_attestation', 'trust_chain', 'attested_keys'],
-    decode: proof,
-  },
+  { name: 'proof', expected, seeds: proofs, dictionary: [...JOSE_WORDS, 'key_attestation', 'trust_chain', 'attested_keys'], decode: proof },
   {
     name: 'key-attestation',
     expected,
@@ -73,11 +59,7 @@ export const ISSUANCE: readonly Target[] = [
     name: 'credential-request',
     expected,
     seeds: [
-      JSON.stringify({
-        credential_identifier: 'p1',
-        proofs: { jwt: ['a', 'b'] },
-        credential_response_encryption: encryption,
-      }),
+      JSON.stringify({ credential_identifier: 'p1', proofs: { jwt: ['a', 'b'] }, credential_response_encryption: encryption }),
       JSON.stringify({ credential_configuration_id: 'pid', proofs: { attestation: ['a'] } }),
     ],
     dictionary: [...JOSE_WORDS, 'proofs', 'jwt', 'attestation', 'pid', 'p1', 'enc', 'zip', 'A256GCM', 'use'],

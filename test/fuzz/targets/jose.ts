@@ -60,13 +60,7 @@ function base64url(input: Buffer): void {
 }
 
 export const JOSE: readonly Target[] = [
-  {
-    name: 'compact-jws',
-    expected: nothing,
-    seeds: [...signed, seed('proof')],
-    dictionary: JOSE_WORDS,
-    decode: compactJws,
-  },
+  { name: 'compact-jws', expected: nothing, seeds: [...signed, seed('proof')], dictionary: JOSE_WORDS, decode: compactJws },
   {
     name: 'public-jwk',
     expected: nothing,
@@ -85,11 +79,5 @@ export const JOSE: readonly Target[] = [
     dictionary: [...JOSE_WORDS, 'epk', 'enc', 'zip', 'DEF', 'A128GCM', 'A256GCM', 'ECDH-ES', 'apu', 'apv', 'cty'],
     decode: jwe,
   },
-  {
-    name: 'base64url',
-    expected: nothing,
-    seeds: ['', 'AA', 'AAA', 'AAAA', '_-8'],
-    dictionary: ['=', '+', '/'],
-    decode: base64url,
-  },
+  { name: 'base64url', expected: nothing, seeds: ['', 'AA', 'AAA', 'AAAA', '_-8'], dictionary: ['=', '+', '/'], decode: base64url },
 ];

@@ -86,17 +86,7 @@ const schemas = [
     $ref: '#/$defs/node',
     unevaluatedProperties: false,
   },
-  {
-    properties: {
-      list: {
-        type: 'array',
-        items: { enum: [1, 'x'] },
-        uniqueItems: true,
-        minItems: 1,
-        contains: { const: 1 },
-      },
-    },
-  },
+  { properties: { list: { type: 'array', items: { enum: [1, 'x'] }, uniqueItems: true, minItems: 1, contains: { const: 1 } } } },
   {
     allOf: [{ minProperties: 1 }],
     anyOf: [{}, false],

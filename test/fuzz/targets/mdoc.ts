@@ -88,17 +88,8 @@ function idOf(content: Buffer): number {
 }
 
 const opened = ['mdoc', 'mdoc-device-elements'].map((name) => parseDeviceResponse(text(seed(name))));
-const authorizations = {
-  nameSpaces: new Set(['own']),
-  dataElements: new Map([['other', new Set(['hash'])]]),
-};
-const confirming = {
-  namespace: 'own',
-  element: 'hash',
-  text: 'e30',
-  algorithms: ['sha-256', 'other'],
-  required: false,
-};
+const authorizations = { nameSpaces: new Set(['own']), dataElements: new Map([['other', new Set(['hash'])]]) };
+const confirming = { namespace: 'own', element: 'hash', text: 'e30', algorithms: ['sha-256', 'other'], required: false };
 
 function deviceElements(input: Buffer): void {
   const elements = parseDeviceElements(embed(input), authorizations);
@@ -110,20 +101,8 @@ function deviceElements(input: Buffer): void {
 }
 
 export const MDOC: readonly Target[] = [
-  {
-    name: 'mdoc',
-    expected,
-    seeds: [seed('mdoc'), seed('mdoc-device-elements')],
-    dictionary: CBOR_WORDS,
-    decode: response,
-  },
-  {
-    name: 'mdoc-items',
-    expected,
-    seeds: opened.map((one) => encodeCbor(one.items)),
-    dictionary: CBOR_WORDS,
-    decode: items,
-  },
+  { name: 'mdoc', expected, seeds: [seed('mdoc'), seed('mdoc-device-elements')], dictionary: CBOR_WORDS, decode: response },
+  { name: 'mdoc-items', expected, seeds: opened.map((one) => encodeCbor(one.items)), dictionary: CBOR_WORDS, decode: items },
   {
     name: 'mso',
     expected,

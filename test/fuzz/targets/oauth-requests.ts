@@ -79,17 +79,7 @@ function ownTokens(input: Buffer): void {
 }
 
 const payload = {
-  ...{
-    iss: AUDIENCE,
-    aud: AUDIENCE,
-    sub: 's',
-    jti: 'j',
-    issuer_state: 'i',
-    grant_id: 'g',
-    iat: 1,
-    exp: 2e9,
-    cnf: { jkt: 'x' },
-  },
+  ...{ iss: AUDIENCE, aud: AUDIENCE, sub: 's', jti: 'j', issuer_state: 'i', grant_id: 'g', iat: 1, exp: 2e9, cnf: { jkt: 'x' } },
   ...{ scope: 'pid', client_id: 'c', credential_configuration_ids: ['pid'], actions_done: ['a'] },
 };
 const metadata = {

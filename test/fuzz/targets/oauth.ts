@@ -72,32 +72,11 @@ function foreignToken(input: Buffer): void {
   assertIdTokenClaims({ algorithm: opened.algorithm, claims }, { clientId: 'wallet', nonce: NONCE, accessToken: 'token' });
 }
 
-const rsa = {
-  kty: 'RSA',
-  n: Buffer.alloc(256, 255).toString('base64url'),
-  e: 'AQAB',
-  alg: 'RS256',
-  use: 'sig',
-  kid: 'one',
-};
-const keySet = JSON.stringify({
-  keys: [{ ...KEYS.holder, kid: 'one', use: 'sig', key_ops: ['verify'] }, rsa],
-});
+const rsa = { kty: 'RSA', n: Buffer.alloc(256, 255).toString('base64url'), e: 'AQAB', alg: 'RS256', use: 'sig', kid: 'one' };
+const keySet = JSON.stringify({ keys: [{ ...KEYS.holder, kid: 'one', use: 'sig', key_ops: ['verify'] }, rsa] });
 export const OAUTH: readonly Target[] = [
-  {
-    name: 'dpop',
-    expected,
-    seeds: [goodDpop],
-    dictionary: [...JOSE_WORDS, 'htm', 'htu', 'ath', ',', '\n'],
-    decode: dpop,
-  },
-  {
-    name: 'client-attestation',
-    expected,
-    seeds: [goodAttestation],
-    dictionary: [...JOSE_WORDS, ',', '\n'],
-    decode: attestation,
-  },
+  { name: 'dpop', expected, seeds: [goodDpop], dictionary: [...JOSE_WORDS, 'htm', 'htu', 'ath', ',', '\n'], decode: dpop },
+  { name: 'client-attestation', expected, seeds: [goodAttestation], dictionary: [...JOSE_WORDS, ',', '\n'], decode: attestation },
   {
     name: 'client-assertion',
     expected,

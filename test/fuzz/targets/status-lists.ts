@@ -57,20 +57,8 @@ function list(input: Buffer): void {
 }
 
 export const STATUS_LISTS: readonly Target[] = [
-  {
-    name: 'status-list-jwt',
-    expected,
-    seeds: [seed('status-jwt')],
-    dictionary: [...JOSE_WORDS, 'lst', 'bits', 'ttl'],
-    decode: jwt,
-  },
-  {
-    name: 'status-list-cwt',
-    expected,
-    seeds: [seed('status-cwt')],
-    dictionary: [...CBOR_WORDS, 'lst', 'bits'],
-    decode: cwt,
-  },
+  { name: 'status-list-jwt', expected, seeds: [seed('status-jwt')], dictionary: [...JOSE_WORDS, 'lst', 'bits', 'ttl'], decode: jwt },
+  { name: 'status-list-cwt', expected, seeds: [seed('status-cwt')], dictionary: [...CBOR_WORDS, 'lst', 'bits'], decode: cwt },
   {
     name: 'status-list',
     expected,

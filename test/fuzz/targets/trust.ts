@@ -112,14 +112,7 @@ function trustedList(input: Buffer): void {
 }
 
 const query = DcqlQuery.parse({
-  credentials: [
-    {
-      id: 'pid',
-      format: 'dc+sd-jwt',
-      meta: { vct_values: ['urn:example:pid'] },
-      claims: [{ path: ['age'] }],
-    },
-  ],
+  credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:example:pid'] }, claims: [{ path: ['age'] }] }],
 });
 
 function registrationCertificate(input: Buffer): void {

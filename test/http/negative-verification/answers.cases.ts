@@ -101,11 +101,7 @@ export const vpTokenCases: readonly Case[] = [
     run: async (world, asked) => {
       const submission = { id: 'x', definition_id: 'y', descriptor_map: [] };
       const vp_token = { card: [world.card(asked)] };
-      const response = await encrypt(asked, {
-        vp_token,
-        state: asked.payload['state'],
-        presentation_submission: submission,
-      });
+      const response = await encrypt(asked, { vp_token, state: asked.payload['state'], presentation_submission: submission });
       return world.service.call('POST', asked.payload['response_uri'], { form: { response } });
     },
     expected: accepted,
@@ -116,9 +112,7 @@ export const vpTokenCases: readonly Case[] = [
     configuration: { responseMode: 'direct_post' },
     run: async (world, asked) => {
       const form = await formOf(asked, { card: [world.card(asked)] });
-      return world.service.call('POST', asked.payload['response_uri'], {
-        form: { ...form, presentation_submission: '{' },
-      });
+      return world.service.call('POST', asked.payload['response_uri'], { form: { ...form, presentation_submission: '{' } });
     },
     expected: accepted,
   },
@@ -169,12 +163,8 @@ const NAMED = { ...ENTRY, transaction_data_hashes_alg: ['sha-384', 'sha-512'] };
 export const transactionDataCases: readonly PresentationCase[] = [
   confirming(127, 'no hashes', 'transaction_data_missing', () => ({})),
   confirming(127, 'an empty list of hashes', MISMATCH, () => ({ transaction_data_hashes: [] })),
-  confirming(127, 'a hash that is no list', MISMATCH, (texts) => ({
-    transaction_data_hashes: hashes(texts)[0],
-  })),
-  confirming(128, 'a hash over the decoded JSON', MISMATCH, (texts) => ({
-    transaction_data_hashes: hashes(texts.map(decoded)),
-  })),
+  confirming(127, 'a hash that is no list', MISMATCH, (texts) => ({ transaction_data_hashes: hashes(texts)[0] })),
+  confirming(128, 'a hash over the decoded JSON', MISMATCH, (texts) => ({ transaction_data_hashes: hashes(texts.map(decoded)) })),
   confirming(128, 'a hash over text that was encoded again', MISMATCH, (texts) => ({
     transaction_data_hashes: hashes(
       texts.map((text) => Buffer.from(JSON.stringify(JSON.parse(decoded(text)), null, 1)).toString('base64url')),
@@ -194,9 +184,7 @@ export const transactionDataCases: readonly PresentationCase[] = [
     ENTRY,
     SECOND,
   ]),
-  confirming(131, 'a hash that belongs to nothing', MISMATCH, (texts) => ({
-    transaction_data_hashes: [...hashes(texts), digestOf('x')],
-  })),
+  confirming(131, 'a hash that belongs to nothing', MISMATCH, (texts) => ({ transaction_data_hashes: [...hashes(texts), digestOf('x')] })),
   confirming(
     132,
     'an algorithm that was not asked for',
@@ -315,12 +303,7 @@ const insist = (make: Make) => async (world: World, asked: Asked) => {
 };
 const closed = (row: number, cases: Readonly<Record<string, Make>>, code = 'decryption_failed') =>
   Object.entries(cases).map(
-    ([what, make]): Case => ({
-      row,
-      what,
-      run: code === 'decryption_failed' ? insist(make) : respond(make),
-      expected: refused(code),
-    }),
+    ([what, make]): Case => ({ row, what, run: code === 'decryption_failed' ? insist(make) : respond(make), expected: refused(code) }),
   );
 
 const RSA = 'RSA-OAEP-256';
@@ -354,9 +337,7 @@ export const encryptionCases: readonly Case[] = [
   }),
   ...closed(54, {
     'an epk of another curve': header(() => ({ epk: newKey('P-384').jwk })),
-    'an epk that is not on the curve': header(() => ({
-      epk: { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) },
-    })),
+    'an epk that is not on the curve': header(() => ({ epk: { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) } })),
     'an epk with a private key': header(({ epk }) => ({ epk: { ...epk, d: 'A'.repeat(43) } })),
     'an epk of another kind': header(() => ({ epk: { kty: 'OKP', crv: 'X25519', x: 'A'.repeat(43) } })),
     'no epk': header(() => ({ epk: undefined })),

@@ -120,9 +120,6 @@ async function expectBeside(world: World, one: PresentationCase, own: Members): 
   ];
   const seen = await world.session(asked);
   expect([seen['status'], withoutIssuers(seen['credentials'])]).to.deep.equal(['completed', results]);
-  const told = world.told(asked).map(({ credentials, ...body }) => ({
-    ...body,
-    credentials: withoutIssuers(credentials),
-  }));
+  const told = world.told(asked).map(({ credentials, ...body }) => ({ ...body, credentials: withoutIssuers(credentials) }));
   expect(told).to.deep.equal([{ session: asked.session, credentials: results }]);
 }

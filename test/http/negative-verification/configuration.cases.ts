@@ -10,13 +10,8 @@ const card = (changes: object) => query({ ...CARD_QUERY, ...changes });
 const licence = (path: unknown) => query({ ...LICENCE_QUERY, claims: [{ path }] });
 const path = (value: unknown) => card({ claims: [{ path: value }] });
 const values = (...list: unknown[]) => card({ claims: [{ path: ['name'], values: list }] });
-const sets = (...options: string[][]) => ({
-  dcql_query: { credentials: [CARD_QUERY], credential_sets: [{ options }] },
-});
-const transaction = (entry: object, credential = CARD_QUERY as object) => ({
-  ...query(credential),
-  transaction_data: [entry],
-});
+const sets = (...options: string[][]) => ({ dcql_query: { credentials: [CARD_QUERY], credential_sets: [{ options }] } });
+const transaction = (entry: object, credential = CARD_QUERY as object) => ({ ...query(credential), transaction_data: [entry] });
 const ENTRY = { type: 'urn:example:payment', credential_ids: ['card'] };
 const CLAIM = { id: 'n', path: ['name'] };
 
@@ -55,11 +50,7 @@ export const configurationCases: readonly ConfigurationCase[] = [
     'claim_sets of an unknown claim': card({ claims: [CLAIM], claim_sets: [['other']] }),
     'claim_sets of claims without ids': card({ claims: [CLAIM, { path: ['age'] }], claim_sets: [['n']] }),
   }),
-  ...of(6, {
-    'an option of an unknown query': sets(['nobody']),
-    'an empty option': sets([]),
-    'no option': sets(),
-  }),
+  ...of(6, { 'an option of an unknown query': sets(['nobody']), 'an empty option': sets([]), 'no option': sets() }),
   ...of(7, { 'one path twice': card({ claims: [{ path: ['name'] }, { path: ['name'] }] }) }),
   ...of(8, {
     'an empty path': path([]),
@@ -84,9 +75,7 @@ export const configurationCases: readonly ConfigurationCase[] = [
   ...of(11, {
     'no trusted authorities': card({ trusted_authorities: [] }),
     'a trusted authority without type': card({ trusted_authorities: [{ values: ['x'] }] }),
-    'a trusted authority of an unknown type': card({
-      trusted_authorities: [{ type: 'urn:unknown', values: ['x'] }],
-    }),
+    'a trusted authority of an unknown type': card({ trusted_authorities: [{ type: 'urn:unknown', values: ['x'] }] }),
     'a trusted authority without values': card({ trusted_authorities: [{ type: 'aki', values: [] }] }),
   }),
   ...of(12, {
@@ -108,10 +97,7 @@ export const configurationCases: readonly ConfigurationCase[] = [
     },
   },
   ...of(14, {
-    'transaction data for a credential without binding': transaction(ENTRY, {
-      ...CARD_QUERY,
-      require_cryptographic_holder_binding: false,
-    }),
+    'transaction data for a credential without binding': transaction(ENTRY, { ...CARD_QUERY, require_cryptographic_holder_binding: false }),
   }),
   ...of(15, {
     'transaction data of a type that no mdoc element answers': transaction({ ...ENTRY, credential_ids: ['licence'] }, LICENCE_QUERY),
@@ -143,14 +129,8 @@ export const configurationCases: readonly ConfigurationCase[] = [
           registrar.payload = change();
           const { id: _, ...registered } = CARD_QUERY;
           const jwt = registrar.certificate([registered]);
-          const dcql_query = {
-            credentials: [{ ...CARD_QUERY, claims: asked.map((name) => ({ path: [name] })) }],
-          };
-          return await world.admin('POST', '/verifier/config', {
-            id: 'refused-18',
-            dcql_query,
-            registrationCert: { jwt },
-          });
+          const dcql_query = { credentials: [{ ...CARD_QUERY, claims: asked.map((name) => ({ path: [name] })) }] };
+          return await world.admin('POST', '/verifier/config', { id: 'refused-18', dcql_query, registrationCert: { jwt } });
         } finally {
           await registrar.close();
         }
@@ -171,9 +151,7 @@ export const configurationCases: readonly ConfigurationCase[] = [
     'an attachment without format': { attached: [{ data: {} }] },
     'an attachment without data': { attached: [{ format: 'jwt' }] },
     'an attachment for no credential': { attached: [{ format: 'jwt', data: {}, credential_ids: [] }] },
-    'an attachment for an unknown credential': {
-      attached: [{ format: 'jwt', data: {}, credential_ids: ['other'] }],
-    },
+    'an attachment for an unknown credential': { attached: [{ format: 'jwt', data: {}, credential_ids: ['other'] }] },
   }),
   {
     row: 20,

@@ -23,9 +23,7 @@ export const envelopeCases: readonly Case[] = [
     what: 'a body of JSON',
     configuration: PLAIN,
     run: (world, asked) =>
-      world.service.call('POST', asked.payload['response_uri'], {
-        json: { vp_token: vp(world, asked), state: stateOf(asked) },
-      }),
+      world.service.call('POST', asked.payload['response_uri'], { json: { vp_token: vp(world, asked), state: stateOf(asked) } }),
     expected: kept(415),
   },
   {
@@ -35,18 +33,8 @@ export const envelopeCases: readonly Case[] = [
     run: form((_, asked) => ({ vp_token: 'x'.repeat(2_700_000), state: stateOf(asked) })),
     expected: kept(413),
   },
-  {
-    row: 33,
-    what: 'neither vp_token, response nor error',
-    run: form((_, asked) => ({ state: stateOf(asked) })),
-    expected: kept(),
-  },
-  {
-    row: 33,
-    what: 'an empty response',
-    run: form((_, asked) => ({ response: '', state: stateOf(asked) })),
-    expected: kept(),
-  },
+  { row: 33, what: 'neither vp_token, response nor error', run: form((_, asked) => ({ state: stateOf(asked) })), expected: kept() },
+  { row: 33, what: 'an empty response', run: form((_, asked) => ({ response: '', state: stateOf(asked) })), expected: kept() },
   { row: 33, what: 'an empty body', run: form(() => ({})), expected: kept() },
   {
     row: 34,
@@ -66,11 +54,7 @@ export const envelopeCases: readonly Case[] = [
       row: 36,
       what: `vp_token and error, ${JSON.stringify(configuration)}`,
       configuration,
-      run: form((world, asked) => ({
-        vp_token: text(world, asked),
-        state: stateOf(asked),
-        error: 'access_denied',
-      })),
+      run: form((world, asked) => ({ vp_token: text(world, asked), state: stateOf(asked), error: 'access_denied' })),
       expected: refused('response_mode'),
     }),
   ),
@@ -78,30 +62,17 @@ export const envelopeCases: readonly Case[] = [
     row: 36,
     what: 'vp_token and error inside the ciphertext',
     run: form(async (world, asked) => ({
-      response: await encrypt(asked, {
-        vp_token: vp(world, asked),
-        state: stateOf(asked),
-        error: 'access_denied',
-      }),
+      response: await encrypt(asked, { vp_token: vp(world, asked), state: stateOf(asked), error: 'access_denied' }),
     })),
     expected: refused('response_mode'),
   },
   {
     row: 37,
     what: 'response and vp_token',
-    run: form(async (world, asked) => ({
-      response: await sealed(world, asked),
-      vp_token: text(world, asked),
-    })),
+    run: form(async (world, asked) => ({ response: await sealed(world, asked), vp_token: text(world, asked) })),
     expected: refused('response_mode'),
   },
-  {
-    row: 38,
-    what: 'no state',
-    configuration: PLAIN,
-    run: form((world, asked) => ({ vp_token: text(world, asked) })),
-    expected: kept(),
-  },
+  { row: 38, what: 'no state', configuration: PLAIN, run: form((world, asked) => ({ vp_token: text(world, asked) })), expected: kept() },
   {
     row: 38,
     what: 'no state inside the ciphertext',
@@ -189,9 +160,7 @@ export const envelopeCases: readonly Case[] = [
   {
     row: 45,
     what: 'an error of the wallet inside the ciphertext',
-    run: form(async (_, asked) => ({
-      response: await encrypt(asked, { error: 'vp_formats_not_supported', state: stateOf(asked) }),
-    })),
+    run: form(async (_, asked) => ({ response: await encrypt(asked, { error: 'vp_formats_not_supported', state: stateOf(asked) }) })),
     expected: noted('vp_formats_not_supported'),
   },
   ...[{ state: 'wrong' }, {}].map(
@@ -220,11 +189,7 @@ export const envelopeCases: readonly Case[] = [
   {
     row: 49,
     what: 'unknown fields beside the answer',
-    run: form(async (world, asked) => ({
-      response: await sealed(world, asked),
-      presentation_submission: '{}',
-      extra: 'x',
-    })),
+    run: form(async (world, asked) => ({ response: await sealed(world, asked), presentation_submission: '{}', extra: 'x' })),
     expected: accepted,
   },
 ];

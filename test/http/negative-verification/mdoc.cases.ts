@@ -8,9 +8,7 @@ import { flipped } from '../../support/sd-jwt-maker.ts';
 import { type CertificateOptions, certify, DOCUMENT_SIGNER, READER, WEB_SERVER } from '../../support/test-certificates.ts';
 import { bending, DOC_TYPE, NAMESPACE, type PresentationCase, type World } from './world.ts';
 
-const bent = bending<MdocBend>((world, asked, bend) => world.licence(asked, bend), {
-  format: 'mso_mdoc',
-});
+const bent = bending<MdocBend>((world, asked, bend) => world.licence(asked, bend), { format: 'mso_mdoc' });
 
 type Parts = Record<string, Cbor>;
 const members = (value: Cbor) => value as Parts;
@@ -55,17 +53,13 @@ const FORM: readonly PresentationCase[] = [
     'CBOR of something else': { bytes: () => encodeCbor(['1.0']) },
   }),
   ...[10, 11, 12, '0'].flatMap((status) =>
-    bent(110, 'response_status', {
-      [`the status ${JSON.stringify(status)}`]: { response: (response) => ({ ...response, status }) },
-    }),
+    bent(110, 'response_status', { [`the status ${JSON.stringify(status)}`]: { response: (response) => ({ ...response, status }) } }),
   ),
   ...bent(110, 'malformed', {
     'no documents': { response: ({ documents: _, ...rest }) => rest },
     'an empty list of documents': { response: (response) => ({ ...response, documents: [] }) },
     'no status': { response: ({ status: _, ...rest }) => rest },
-    'proofs without knowledge': {
-      response: (response) => ({ ...response, zkDocuments: response['documents'] ?? [] }),
-    },
+    'proofs without knowledge': { response: (response) => ({ ...response, zkDocuments: response['documents'] ?? [] }) },
   }),
   ...bent(110, 'multiple_documents', {
     'two documents': {
@@ -75,9 +69,7 @@ const FORM: readonly PresentationCase[] = [
       },
     },
   }),
-  ...bent(110, 'unsupported_version', {
-    'a version of the future': { response: (response) => ({ ...response, version: '2.0' }) },
-  }),
+  ...bent(110, 'unsupported_version', { 'a version of the future': { response: (response) => ({ ...response, version: '2.0' }) } }),
 ];
 
 const ITEMS: readonly PresentationCase[] = [
@@ -87,9 +79,7 @@ const ITEMS: readonly PresentationCase[] = [
     'another digestID': item((one) => one.set('digestID', 2)),
     'an unknown digestID': item((one) => one.set('digestID', 99)),
     'another random': item((one) => one.set('random', Buffer.alloc(24))),
-    'another namespace': {
-      shown: (items) => new Map([['org.example', items.get(NAMESPACE) ?? []]]) as unknown as CborMap,
-    },
+    'another namespace': { shown: (items) => new Map([['org.example', items.get(NAMESPACE) ?? []]]) as unknown as CborMap },
     'a namespace that is there twice over': {
       shown: (items) => new Map([...items, ['org.example', items.get(NAMESPACE) ?? []]]) as unknown as CborMap,
     },
@@ -109,9 +99,7 @@ const ITEMS: readonly PresentationCase[] = [
     'a negative digestID': { item: (one) => one.set('digestID', -1) },
   }),
   ...bent(112, 'duplicate_element', {
-    'an item twice': {
-      shown: (items) => new Map([...items].map(([name, all]) => [name, [...all, all[0]]])) as unknown as CborMap,
-    },
+    'an item twice': { shown: (items) => new Map([...items].map(([name, all]) => [name, [...all, all[0]]])) as unknown as CborMap },
     'two values of one element': {
       item: (one) => {
         if (one.get('elementIdentifier') === 'height') one.set('elementIdentifier', 'family_name');
@@ -122,14 +110,10 @@ const ITEMS: readonly PresentationCase[] = [
   ...bent(
     113,
     'doctype_mismatch',
-    {
-      'another docType of the document': { document: (document) => ({ ...document, docType: 'org.other' }) },
-    },
+    { 'another docType of the document': { document: (document) => ({ ...document, docType: 'org.other' }) } },
     { effect: 'spoilsAll' },
   ),
-  ...bent(113, 'doctype_mismatch', {
-    'another docType of the security object': { mso: (mso) => mso.set('docType', 'org.other') },
-  }),
+  ...bent(113, 'doctype_mismatch', { 'another docType of the security object': { mso: (mso) => mso.set('docType', 'org.other') } }),
   ...bent(113, 'doctype_mismatch', { 'another docType than was asked for': {} }, { query: { meta: { doctype_value: 'org.other' } } }),
   ...bent(113, 'doctype_mismatch', { 'a docType in other letters': {} }, { query: { meta: { doctype_value: DOC_TYPE.toUpperCase() } } }),
 ];
@@ -208,9 +192,7 @@ const ISSUER: readonly PresentationCase[] = [
   ...bent(116, 'issuer_key_unresolved', {
     'no x5chain': { issuerHeader: (_, header) => header.delete(33) },
     'an empty x5chain': { issuerHeader: (_, header) => header.set(33, []) },
-    'an x5chain of text': ({ issuer }) => ({
-      issuerHeader: (_, header) => header.set(33, issuer.chain[0]),
-    }),
+    'an x5chain of text': ({ issuer }) => ({ issuerHeader: (_, header) => header.set(33, issuer.chain[0]) }),
   }),
   ...bent(116, 'malformed', {
     'no payload': { issuerAuth: ([head, header, , signature]) => [head, header, null, signature] },
@@ -225,11 +207,7 @@ const ISSUER: readonly PresentationCase[] = [
     'a signer that signed itself': certified(() => ({ name: 'Self' })),
   }),
   ...bent(116, 'certificate_expired', {
-    'a signer that has expired': certified(({ authority }) => ({
-      name: 'Old',
-      by: authority,
-      until: '2025-06-01T00:00:00Z',
-    })),
+    'a signer that has expired': certified(({ authority }) => ({ name: 'Old', by: authority, until: '2025-06-01T00:00:00Z' })),
   }),
   ...bent(116, 'certificate_profile', {
     'the certificate of a web server': certified(({ authority }) => ({
@@ -238,12 +216,7 @@ const ISSUER: readonly PresentationCase[] = [
       purposes: [WEB_SERVER],
       critical: true,
     })),
-    'the certificate of a reader': certified(({ authority }) => ({
-      name: 'Reader',
-      by: authority,
-      purposes: [READER],
-      critical: true,
-    })),
+    'the certificate of a reader': certified(({ authority }) => ({ name: 'Reader', by: authority, purposes: [READER], critical: true })),
     'a licence by a signer of anything': certified(({ authority }) => ({ name: 'Any', by: authority })),
     'a licence by a signer whose extended key usage may be passed over': certified(({ authority }) => ({
       name: 'Not critical',
@@ -283,9 +256,7 @@ const DEVICE: readonly PresentationCase[] = [
   ...bent(117, 'malformed', {
     'a signature and a MAC': { deviceAuth: (deviceSignature) => ({ deviceSignature, deviceMac: MAC }) },
     'a payload in the signature of the device': {
-      deviceAuth: ([head, header, , signature]) => ({
-        deviceSignature: [head, header, Buffer.from('payload'), signature],
-      }),
+      deviceAuth: ([head, header, , signature]) => ({ deviceSignature: [head, header, Buffer.from('payload'), signature] }),
     },
   }),
   ...bent(118, 'device_signature', {
@@ -316,9 +287,7 @@ const DEVICE: readonly PresentationCase[] = [
     },
   }),
   ...bent(119, 'device_signature', {
-    'a transcript of another nonce': (world, asked) => ({
-      transcript: world.transcript(asked, { nonce: 'other' }),
-    }),
+    'a transcript of another nonce': (world, asked) => ({ transcript: world.transcript(asked, { nonce: 'other' }) }),
     'a transcript without prefix': (world, asked) => ({
       transcript: world.transcript(asked, { clientId: asked.payload['client_id'].slice(10) }),
     }),
@@ -326,21 +295,15 @@ const DEVICE: readonly PresentationCase[] = [
       transcript: world.transcript(asked, { responseUri: `${asked.payload['response_uri']}/` }),
     }),
     'a transcript of another request': async (world) => ({ transcript: world.transcript(await world.ask()) }),
-    'a transcript of another tenant': async (world) => ({
-      transcript: world.transcript(await world.ask({}, 'rival')),
-    }),
+    'a transcript of another tenant': async (world) => ({ transcript: world.transcript(await world.ask({}, 'rival')) }),
     'an empty transcript': { transcript: encodeCbor([null, null, null]) },
   }),
   ...bent(
     120,
     'device_signature',
     {
-      'a transcript without thumbprint': (world, asked) => ({
-        transcript: world.transcript(asked, { encryptionKey: undefined }),
-      }),
-      'a transcript of another key': (world, asked) => ({
-        transcript: world.transcript(asked, { encryptionKey: newKey().jwk as never }),
-      }),
+      'a transcript without thumbprint': (world, asked) => ({ transcript: world.transcript(asked, { encryptionKey: undefined }) }),
+      'a transcript of another key': (world, asked) => ({ transcript: world.transcript(asked, { encryptionKey: newKey().jwk as never }) }),
     },
     { configuration: { responseMode: 'direct_post.jwt' } },
   ),
@@ -362,9 +325,7 @@ const DEVICE: readonly PresentationCase[] = [
   }),
   ...bent(123, 'device_alg', { 'a MAC that was not offered': { deviceAuth: () => ({ deviceMac: MAC }) } }),
   ...bent(124, 'key_authorization', {
-    'an element of the device that nobody allowed': {
-      deviceNameSpaces: { [NAMESPACE]: { family_name: 'Device' } },
-    },
+    'an element of the device that nobody allowed': { deviceNameSpaces: { [NAMESPACE]: { family_name: 'Device' } } },
     'an element of the device beside those that are allowed': {
       mso: authorized({ dataElements: { [NAMESPACE]: ['height'] } }),
       deviceNameSpaces: { [NAMESPACE]: { height: 1, family_name: 'Device' } },
@@ -399,9 +360,7 @@ const DEVICE: readonly PresentationCase[] = [
     'an array of 2^64 - 1': { bytes: () => Buffer.concat([Buffer.of(0x9b), Buffer.alloc(8, 0xff)]) },
     'a byte string of 2 GiB': { bytes: () => Buffer.from('5a7fffffff00', 'hex') },
     'a map of 2^32': { bytes: () => Buffer.from('bb0000000100000000', 'hex') },
-    '100 000 empty maps': {
-      bytes: () => Buffer.concat([Buffer.from('9a000186a0', 'hex'), Buffer.alloc(100_000, 0xa0)]),
-    },
+    '100 000 empty maps': { bytes: () => Buffer.concat([Buffer.from('9a000186a0', 'hex'), Buffer.alloc(100_000, 0xa0)]) },
     'a key that stands there twice': {
       bytes(bytes) {
         const status = encodeCbor({ status: 0 }).subarray(1);

@@ -116,18 +116,8 @@ const read = ({ admin }: World, id: string, code?: string, tenant?: 'rival') =>
 
 /** Who may see a result (OpenID4VP 1.0 sections 13.3 and 14.3). */
 export const resultCases: readonly ResultCase[] = [
-  {
-    row: 148,
-    what: 'a wrong response_code',
-    status: 403,
-    read: (world, { session }, code) => read(world, session, `${code}x`),
-  },
-  {
-    row: 148,
-    what: 'an empty response_code',
-    status: 403,
-    read: (world, { session }) => read(world, session, ''),
-  },
+  { row: 148, what: 'a wrong response_code', status: 403, read: (world, { session }, code) => read(world, session, `${code}x`) },
+  { row: 148, what: 'an empty response_code', status: 403, read: (world, { session }) => read(world, session, '') },
   {
     row: 148,
     what: 'a response_code that was used',
@@ -149,24 +139,9 @@ export const resultCases: readonly ResultCase[] = [
     status: 403,
     read: (world, { session }, code) => world.later(301, () => read(world, session, code)),
   },
-  {
-    row: 149,
-    what: 'the id that the wallet saw',
-    status: 404,
-    read: (world, { url }) => read(world, url.split('/').at(-1) ?? ''),
-  },
-  {
-    row: 149,
-    what: 'the state that the wallet saw',
-    status: 404,
-    read: (world, { payload }) => read(world, payload['state']),
-  },
-  {
-    row: 150,
-    what: 'a token of another tenant',
-    status: 404,
-    read: (world, { session }) => read(world, session, undefined, 'rival'),
-  },
+  { row: 149, what: 'the id that the wallet saw', status: 404, read: (world, { url }) => read(world, url.split('/').at(-1) ?? '') },
+  { row: 149, what: 'the state that the wallet saw', status: 404, read: (world, { payload }) => read(world, payload['state']) },
+  { row: 150, what: 'a token of another tenant', status: 404, read: (world, { session }) => read(world, session, undefined, 'rival') },
   {
     row: 150,
     what: 'a token of another tenant with the right response_code',

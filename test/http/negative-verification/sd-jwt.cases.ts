@@ -39,10 +39,7 @@ const extra = (text: string, place = inTop): SdJwtBend => ({
   payload: (payload) => place(payload, digestOf(text)),
   show: (disclosures) => [...disclosures, text],
 });
-const inTop = (payload: Members, digest: string): Members => ({
-  ...payload,
-  _sd: [...payload['_sd'], digest],
-});
+const inTop = (payload: Members, digest: string): Members => ({ ...payload, _sd: [...payload['_sd'], digest] });
 const inArray = (payload: Members, digest: string): Members => ({ ...payload, list: [{ '...': digest }] });
 
 /** A claim of the format that comes out of a disclosure instead of standing in sight. */
@@ -63,10 +60,7 @@ const hidden = (name: string, value: (payload: Members) => unknown): SdJwtBend =
 function nested(levels: number): SdJwtBend {
   const texts = [salted('leaf', 1)];
   while (texts.length < levels) texts.push(salted('level', { _sd: [digestOf(texts.at(-1) ?? '')] }));
-  return {
-    payload: (payload) => inTop(payload, digestOf(texts.at(-1) ?? '')),
-    show: (disclosures) => [...disclosures, ...texts],
-  };
+  return { payload: (payload) => inTop(payload, digestOf(texts.at(-1) ?? '')), show: (disclosures) => [...disclosures, ...texts] };
 }
 
 const certified = (options: (world: World) => CertificateOptions) => async (world: World) => {
@@ -126,9 +120,7 @@ const BINDING: readonly PresentationCase[] = [
       kb: { aud: payload['client_id'].slice('x509_hash:'.length) },
     }),
     'the response_uri as audience': (_, { payload }) => ({ kb: { aud: payload['response_uri'] } }),
-    'another tenant as audience': async (world) => ({
-      kb: { aud: (await world.ask({}, 'rival')).payload['client_id'] },
-    }),
+    'another tenant as audience': async (world) => ({ kb: { aud: (await world.ask({}, 'rival')).payload['client_id'] } }),
     'no text as audience': { kb: { aud: '' } },
   }),
   ...bent(82, 'aud_not_string', {
@@ -138,9 +130,7 @@ const BINDING: readonly PresentationCase[] = [
   ...bent(82, 'kb_claim_missing', { 'no audience': { kb: { aud: undefined } } }),
   ...bent(83, 'aud_mismatch', {
     'an origin as audience of a redirect': ({ service }) => ({ kb: { aud: `origin:${service.address}` } }),
-    'the audience of an interactive authorization': ({ service }) => ({
-      kb: { aud: `ia:${service.address}` },
-    }),
+    'the audience of an interactive authorization': ({ service }) => ({ kb: { aud: `ia:${service.address}` } }),
   }),
   ...bent(84, 'kb_iat_window', {
     'a key binding of last year': () => ({ kb: { iat: now() - YEAR } }),
@@ -150,9 +140,7 @@ const BINDING: readonly PresentationCase[] = [
     'a key binding that is not valid yet': () => ({ kb: { nbf: now() + 90 } }),
   }),
   ...bent(84, 'kb_claim_missing', { 'a key binding without iat': { kb: { iat: undefined } } }),
-  ...bent(84, 'kb_claim_type', {
-    'a key binding whose iat is text': () => ({ kb: { iat: String(now()) } }),
-  }),
+  ...bent(84, 'kb_claim_type', { 'a key binding whose iat is text': () => ({ kb: { iat: String(now()) } }) }),
   ...bent(85, 'kb_claim_missing', { 'no sd_hash': { kb: { sd_hash: undefined } } }),
   ...bent(85, 'kb_claim_type', { 'an sd_hash that is no text': { kb: { sd_hash: 1 } } }),
   ...bent(85, 'sd_hash_mismatch', {
@@ -199,10 +187,7 @@ const ISSUER: readonly PresentationCase[] = [
   }),
   ...bent(88, 'issuer_alg', {
     'a credential that is not signed': { header: { alg: 'none' }, issuerJwt: unsigned },
-    'a credential with a MAC by the public key': ({ issuer }) => ({
-      header: { alg: 'HS256' },
-      issuerJwt: hmac(issuer.key),
-    }),
+    'a credential with a MAC by the public key': ({ issuer }) => ({ header: { alg: 'HS256' }, issuerJwt: hmac(issuer.key) }),
     'a credential of another curve': { header: { alg: 'ES512' } },
     'a credential without alg': { header: { alg: undefined } },
   }),
@@ -216,9 +201,7 @@ const ISSUER: readonly PresentationCase[] = [
     'no x5c': { header: { x5c: undefined } },
     'an empty x5c': { header: { x5c: [] } },
     'x5c is text': ({ issuer }) => ({ header: { x5c: issuer.chain[0] } }),
-    'x5c in base64url': ({ issuer }) => ({
-      header: { x5c: issuer.chain.map((one) => Buffer.from(one, 'base64').toString('base64url')) },
-    }),
+    'x5c in base64url': ({ issuer }) => ({ header: { x5c: issuer.chain.map((one) => Buffer.from(one, 'base64').toString('base64url')) } }),
     'a key by jwk': ({ issuer }) => ({ header: { x5c: undefined, jwk: issuer.key.jwk } }),
     'a key by address': { header: { x5c: undefined, x5u: 'http://127.0.0.1/', jku: 'http://127.0.0.1/' } },
   }),
@@ -242,29 +225,13 @@ const ISSUER: readonly PresentationCase[] = [
     },
   }),
   ...bent(91, 'certificate_expired', {
-    'a leaf that has expired': certified(({ authority }) => ({
-      name: 'Old',
-      by: authority,
-      until: '2025-06-01T00:00:00Z',
-    })),
-    'a leaf that is not valid yet': certified(({ authority }) => ({
-      name: 'New',
-      by: authority,
-      from: '2045-01-01T00:00:00Z',
-    })),
+    'a leaf that has expired': certified(({ authority }) => ({ name: 'Old', by: authority, until: '2025-06-01T00:00:00Z' })),
+    'a leaf that is not valid yet': certified(({ authority }) => ({ name: 'New', by: authority, from: '2045-01-01T00:00:00Z' })),
   }),
   ...bent(91, 'certificate_profile', {
     'a CA that signs credentials': certified(({ authority }) => ({ name: 'CA', by: authority, ca: true })),
-    'the certificate of a web server': certified(({ authority }) => ({
-      name: 'Web server',
-      by: authority,
-      purposes: [WEB_SERVER],
-    })),
-    'the certificate of a reader': certified(({ authority }) => ({
-      name: 'Reader',
-      by: authority,
-      purposes: [READER],
-    })),
+    'the certificate of a web server': certified(({ authority }) => ({ name: 'Web server', by: authority, purposes: [WEB_SERVER] })),
+    'the certificate of a reader': certified(({ authority }) => ({ name: 'Reader', by: authority, purposes: [READER] })),
     'a leaf under an authority of web servers': async ({ authority }) => {
       const middle = await certify({ name: 'Web', by: authority, ca: true, purposes: [WEB_SERVER] });
       const leaf = await certify({ name: 'Leaf', by: middle });
@@ -280,9 +247,7 @@ const ISSUER: readonly PresentationCase[] = [
   }),
   ...bent(92, 'untrusted_chain', { 'a leaf that signed itself': certified(() => ({ name: 'Self' })) }),
   ...bent(93, 'issuer_signature', { 'another key than the leaf': () => ({ issuerKey: newKey() }) }),
-  ...bent(95, 'credential_expired', {
-    'a credential that has expired': () => ({ visible: { exp: now() - 90 } }),
-  }),
+  ...bent(95, 'credential_expired', { 'a credential that has expired': () => ({ visible: { exp: now() - 90 } }) }),
   ...bent(95, 'credential_not_yet_valid', {
     'a credential that is not valid yet': () => ({ visible: { nbf: now() + 90 } }),
     'a credential of the future': () => ({ visible: { iat: now() + 90 } }),
@@ -292,10 +257,7 @@ const ISSUER: readonly PresentationCase[] = [
     'nbf as a list': { visible: { nbf: [0] } },
     'exp as null': { visible: { exp: null } },
   }),
-  ...bent(96, 'malformed', {
-    'no vct': { visible: { vct: undefined } },
-    'a vct that is no text': { visible: { vct: [VCT] } },
-  }),
+  ...bent(96, 'malformed', { 'no vct': { visible: { vct: undefined } }, 'a vct that is no text': { visible: { vct: [VCT] } } }),
   ...bent(96, 'type_mismatch', {
     'a vct that nobody asked for': { visible: { vct: 'urn:card:2' } },
     'a vct in other letters': { visible: { vct: 'URN:card:1' } },
@@ -316,13 +278,9 @@ const ISSUER: readonly PresentationCase[] = [
 const DISCLOSURES: readonly PresentationCase[] = [
   ...bent(98, 'duplicate_digest', {
     'a digest twice': { payload: (payload) => inTop(payload, payload['_sd'][0]) },
-    'a decoy twice': {
-      payload: (payload) => inArray(inTop(payload, digestOf('decoy')), digestOf('decoy')),
-    },
+    'a decoy twice': { payload: (payload) => inArray(inTop(payload, digestOf('decoy')), digestOf('decoy')) },
   }),
-  ...bent(98, 'duplicate_disclosure', {
-    'a disclosure twice': { show: (disclosures) => [...disclosures, disclosures[0] ?? ''] },
-  }),
+  ...bent(98, 'duplicate_disclosure', { 'a disclosure twice': { show: (disclosures) => [...disclosures, disclosures[0] ?? ''] } }),
   ...bent(98, 'unreferenced_disclosure', {
     'a disclosure without digest': { show: (disclosures) => [...disclosures, salted('x', 'y')] },
     'a disclosure inside one that was withheld': () => {
@@ -351,15 +309,10 @@ const DISCLOSURES: readonly PresentationCase[] = [
     ),
   ),
   ...bent(98, 'claim_exists', {
-    'a claim that stands there already': () => ({
-      visible: { nickname: 'Eri' },
-      ...extra(salted('nickname', 'Rika')),
-    }),
+    'a claim that stands there already': () => ({ visible: { nickname: 'Eri' }, ...extra(salted('nickname', 'Rika')) }),
   }),
   ...bent(98, 'malformed_sd', { '_sd is text': { payload: { _sd: 'x' } } }),
-  ...bent(98, 'malformed_array_digest', {
-    'a digest with company': { payload: { list: [{ '...': 'x', other: 1 }] } },
-  }),
+  ...bent(98, 'malformed_array_digest', { 'a digest with company': { payload: { list: [{ '...': 'x', other: 1 }] } } }),
   ...bent(98, 'reserved_key', { 'a member of the name ...': { payload: { address: { '...': 'x' } } } }),
   ...bent(99, 'forbidden_disclosure', {
     'a hidden exp': () => hidden('exp', () => now() + YEAR),
@@ -368,9 +321,7 @@ const DISCLOSURES: readonly PresentationCase[] = [
     'a hidden status': () => hidden('status', () => ({ status_list: { idx: 0, uri: 'https://x.example' } })),
     'a hidden iss': () => hidden('iss', () => 'https://issuer.example'),
     'a hidden nbf': () => hidden('nbf', () => 0),
-    'a key that is partly hidden': {
-      payload: (payload) => ({ ...payload, cnf: { ...payload['cnf'], _sd: ['x'] } }),
-    },
+    'a key that is partly hidden': { payload: (payload) => ({ ...payload, cnf: { ...payload['cnf'], _sd: ['x'] } }) },
   }),
   ...bent(100, 'unsupported_hash', {
     'an unknown hash': { payload: { _sd_alg: 'md5' } },
@@ -434,9 +385,7 @@ const REST: readonly PresentationCase[] = [
     { query: { claims: [{ path: ['over18'], values: [true] }] } },
   ),
   ...bent(106, 'aud_mismatch', {
-    'made for another tenant with our nonce': async (world) => ({
-      kb: { aud: (await world.ask({}, 'rival')).payload['client_id'] },
-    }),
+    'made for another tenant with our nonce': async (world) => ({ kb: { aud: (await world.ask({}, 'rival')).payload['client_id'] } }),
   }),
   {
     row: 106,

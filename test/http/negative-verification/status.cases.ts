@@ -57,11 +57,7 @@ export function publishMoved(world: World, redirects: number, bend: ListBend = {
 }
 
 /** A server at an address that the service may not call; whatever reaches it is counted. */
-export async function hiddenServer(): Promise<{
-  url: string;
-  calls: () => number;
-  close: () => Promise<void>;
-}> {
+export async function hiddenServer(): Promise<{ url: string; calls: () => number; close: () => Promise<void> }> {
   let calls = 0;
   const server = createServer((_, response) => {
     calls++;
@@ -145,9 +141,7 @@ export const statusCases: readonly PresentationCase[] = [
     'a list without iat': { payload: { iat: undefined } },
     'a ttl of zero': { payload: { ttl: 0 } },
     'a list of another media type': { contentType: 'application/jwt' },
-    'a list that is none': {
-      answer: (response) => response.writeHead(200, { 'Content-Type': 'application/statuslist+jwt' }).end('hello'),
-    },
+    'a list that is none': { answer: (response) => response.writeHead(200, { 'Content-Type': 'application/statuslist+jwt' }).end('hello') },
   }),
   ...listed(144, 'status_invalid', { 'an index behind the end': {} }, 100_000),
   ...listed(144, 'status_invalid', {
@@ -202,12 +196,8 @@ export const statusCases: readonly PresentationCase[] = [
         await hidden.close();
         expect(hidden.calls(), 'calls to the address inside').to.equal(0);
       });
-      const inside = publish(world, {
-        answer: (response) => response.writeHead(302, { Location: `${hidden.url}/list` }).end(),
-      });
-      const uri = publish(world, {
-        answer: (response) => response.writeHead(308, { Location: inside }).end(),
-      });
+      const inside = publish(world, { answer: (response) => response.writeHead(302, { Location: `${hidden.url}/list` }).end() });
+      const uri = publish(world, { answer: (response) => response.writeHead(308, { Location: inside }).end() });
       return world.card(asked, { visible: { status: at(uri) } });
     },
   },
@@ -217,8 +207,6 @@ export const statusCases: readonly PresentationCase[] = [
   }),
   ...withStatus(147, 'status_unavailable', 'a list behind four redirects', (world) => at(publishMoved(world, 4))),
   ...listed(147, 'status_unavailable', {
-    'a list behind a redirect to itself': {
-      answer: (response, call) => response.writeHead(302, { Location: call.path }).end(),
-    },
+    'a list behind a redirect to itself': { answer: (response, call) => response.writeHead(302, { Location: call.path }).end() },
   }),
 ];

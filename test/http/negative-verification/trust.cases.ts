@@ -84,10 +84,7 @@ function serveList(backend: World['backend'], path: string, { text, ...bend }: L
   backend.on(path, (response) => response.writeHead(200, type).end(text?.(list) ?? list));
 }
 
-const entity = (certificate: string, type = SERVICE) => ({
-  name: 'Listed',
-  services: [{ type, certificates: [certificate] }],
-});
+const entity = (certificate: string, type = SERVICE) => ({ name: 'Listed', services: [{ type, certificates: [certificate] }] });
 const trusting = (world: World, trustList: string) => ({
   trustAnchors: [{ certificate: pem(world.authority) }, { trustList, signedBy: [pem(OPERATOR), pem(OPERATORS)] }],
 });
@@ -112,22 +109,13 @@ const unlisted = (
 const inSeconds = (seconds: number) => new Date((now() + seconds) * 1000).toISOString();
 
 /** The control: with a list that is right, the listed issuer is trusted. */
-export const listedCard = {
-  configuration: (world: World) => trusting(world, publishList(world)),
-  present: byListed,
-};
+export const listedCard = { configuration: (world: World) => trusting(world, publishList(world)), present: byListed };
 
 const LISTS: readonly PresentationCase[] = [
   ...unlisted(94, /untrusted_chain/, {
-    'an issuer who is listed as provider of wallets': {
-      entities: [entity(LISTED.certificate, 'WalletSolution/Issuance')],
-    },
-    'an issuer who is listed as one who revokes': {
-      entities: [entity(LISTED.certificate, 'PID/Revocation')],
-    },
-    'an issuer who is not listed': async () => ({
-      entities: [entity((await certify({ name: 'Other', ca: true })).certificate)],
-    }),
+    'an issuer who is listed as provider of wallets': { entities: [entity(LISTED.certificate, 'WalletSolution/Issuance')] },
+    'an issuer who is listed as one who revokes': { entities: [entity(LISTED.certificate, 'PID/Revocation')] },
+    'an issuer who is not listed': async () => ({ entities: [entity((await certify({ name: 'Other', ca: true })).certificate)] }),
   }),
   ...unlisted(134, /\/trust\/\d+: /, {
     'a list whose signature is broken': { text: part('.', 2, flipped) },

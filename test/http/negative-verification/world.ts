@@ -18,12 +18,7 @@ export const DOC_TYPE = 'org.iso.18013.5.1.mDL';
 export const NAMESPACE = 'org.iso.18013.5.1';
 
 /** Asks for the card of the issuer that everybody trusts. */
-export const CARD_QUERY = {
-  id: 'card',
-  format: 'dc+sd-jwt',
-  meta: { vct_values: [VCT] },
-  claims: [{ path: ['name'] }],
-};
+export const CARD_QUERY = { id: 'card', format: 'dc+sd-jwt', meta: { vct_values: [VCT] }, claims: [{ path: ['name'] }] };
 export const LICENCE_QUERY = {
   id: 'licence',
   format: 'mso_mdoc',
@@ -88,10 +83,7 @@ export async function openWorld(): Promise<World> {
   const clock = service.service.container.get(Clock);
 
   const admin: World['admin'] = (method, path, json, tenant = 'shop') =>
-    service.call(method, path, {
-      token: tokens.get(tenant) ?? '',
-      ...(json === undefined ? {} : { json }),
-    });
+    service.call(method, path, { token: tokens.get(tenant) ?? '', ...(json === undefined ? {} : { json }) });
   const configured: World['configured'] = async (changes, tenant = 'shop') => {
     // A member that is left out on purpose makes another content.
     const content = JSON.stringify([tenant, changes], (_, value) => (value === undefined ? 'absent' : value));

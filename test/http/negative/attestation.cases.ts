@@ -50,12 +50,7 @@ export const attestationCases: readonly Case[] = [
     },
     expected: INVALID,
   },
-  {
-    row: 63,
-    what: 'an attestation that has expired',
-    run: push({ attestation: { payload: { exp: now() - 70 } } }),
-    expected: INVALID,
-  },
+  { row: 63, what: 'an attestation that has expired', run: push({ attestation: { payload: { exp: now() - 70 } } }), expected: INVALID },
   {
     row: 64,
     what: 'an attestation that is older than the tenant likes',
@@ -66,30 +61,10 @@ export const attestationCases: readonly Case[] = [
     },
     expected: refused('use_fresh_attestation'),
   },
-  {
-    row: 65,
-    what: 'an attestation without sub',
-    run: push({ attestation: { payload: { sub: undefined } } }),
-    expected: INVALID,
-  },
-  {
-    row: 65,
-    what: 'an attestation without cnf',
-    run: push({ attestation: { payload: { cnf: undefined } } }),
-    expected: INVALID,
-  },
-  {
-    row: 65,
-    what: 'an attestation of the type JWT',
-    run: push({ attestation: { header: { typ: 'JWT' } } }),
-    expected: INVALID,
-  },
-  {
-    row: 66,
-    what: 'an attestation without x5c',
-    run: push({ attestation: { header: { x5c: undefined } } }),
-    expected: INVALID,
-  },
+  { row: 65, what: 'an attestation without sub', run: push({ attestation: { payload: { sub: undefined } } }), expected: INVALID },
+  { row: 65, what: 'an attestation without cnf', run: push({ attestation: { payload: { cnf: undefined } } }), expected: INVALID },
+  { row: 65, what: 'an attestation of the type JWT', run: push({ attestation: { header: { typ: 'JWT' } } }), expected: INVALID },
+  { row: 66, what: 'an attestation without x5c', run: push({ attestation: { header: { x5c: undefined } } }), expected: INVALID },
   {
     row: 66,
     what: 'an attestation with the anchor in x5c',
@@ -143,12 +118,7 @@ export const attestationCases: readonly Case[] = [
     },
     expected: INVALID,
   },
-  {
-    row: 70,
-    what: 'a proof of possession of ten minutes ago',
-    run: push({ pop: { payload: { iat: now() - 600 } } }),
-    expected: INVALID,
-  },
+  { row: 70, what: 'a proof of possession of ten minutes ago', run: push({ pop: { payload: { iat: now() - 600 } } }), expected: INVALID },
   ...(
     [
       ['no challenge', { challenge: null }],
@@ -166,12 +136,7 @@ export const attestationCases: readonly Case[] = [
       },
     }),
   ),
-  {
-    row: 72,
-    what: 'a proof of possession without iss',
-    run: push({ pop: { payload: { iss: undefined } } }),
-    expected: accepted(201),
-  },
+  { row: 72, what: 'a proof of possession without iss', run: push({ pop: { payload: { iss: undefined } } }), expected: accepted(201) },
   {
     row: 73,
     what: 'a proof of possession of somebody else',

@@ -12,10 +12,7 @@ async function defer(world: World): Promise<Deferral> {
   return { wallet, token, transactionId: answer.body.transaction_id };
 }
 const poll = (world: World, { wallet, token }: Deferral, json: unknown): Promise<Answer> =>
-  world.service.call('POST', '/open/deferred_credential', {
-    headers: wallet.authorization(token, { path: 'deferred_credential' }),
-    json,
-  });
+  world.service.call('POST', '/open/deferred_credential', { headers: wallet.authorization(token, { path: 'deferred_credential' }), json });
 const polled =
   (json: (deferral: Deferral, world: World) => unknown) =>
   async (world: World): Promise<Answer> => {
@@ -29,10 +26,7 @@ async function notified(world: World, change: Record<string, unknown>, twice = f
   const { notification_id } = (await wallet.request(token, 'card')).body;
   const json = { notification_id, event: 'credential_accepted', ...change };
   const send = () =>
-    world.service.call('POST', '/open/notification', {
-      headers: wallet.authorization(token, { path: 'notification' }),
-      json,
-    });
+    world.service.call('POST', '/open/notification', { headers: wallet.authorization(token, { path: 'notification' }), json });
   if (twice) await send();
   return send();
 }
@@ -46,24 +40,14 @@ export const deferredCases: readonly Case[] = [
     run: ({ service }) => service.call('POST', '/open/deferred_credential', { json: { transaction_id: 'x' } }),
     expected: { status: 401, headers: { 'www-authenticate': /^DPoP (?!.*error=)/ } },
   },
-  {
-    row: 125,
-    what: 'no transaction_id',
-    run: polled(() => ({})),
-    expected: refused('invalid_credential_request'),
-  },
+  { row: 125, what: 'no transaction_id', run: polled(() => ({})), expected: refused('invalid_credential_request') },
   {
     row: 125,
     what: 'a number as transaction_id',
     run: polled(() => ({ transaction_id: 1 })),
     expected: refused('invalid_credential_request'),
   },
-  {
-    row: 126,
-    what: 'an unknown transaction',
-    run: polled(() => ({ transaction_id: 'unknown' })),
-    expected: INVALID,
-  },
+  { row: 126, what: 'an unknown transaction', run: polled(() => ({ transaction_id: 'unknown' })), expected: INVALID },
   {
     row: 126,
     what: 'the transaction of another session',
@@ -137,30 +121,15 @@ export const deferredCases: readonly Case[] = [
     },
     expected: refused('invalid_notification_id'),
   },
-  {
-    row: 132,
-    what: 'no event',
-    run: (world) => notified(world, { event: undefined }),
-    expected: INVALID_NOTIFICATION,
-  },
+  { row: 132, what: 'no event', run: (world) => notified(world, { event: undefined }), expected: INVALID_NOTIFICATION },
   {
     row: 132,
     what: 'an event in capitals',
     run: (world) => notified(world, { event: 'Credential_Accepted' }),
     expected: INVALID_NOTIFICATION,
   },
-  {
-    row: 132,
-    what: 'an unknown event',
-    run: (world) => notified(world, { event: 'lost' }),
-    expected: INVALID_NOTIFICATION,
-  },
-  {
-    row: 133,
-    what: 'a notification that is repeated',
-    run: (world) => notified(world, {}, true),
-    expected: accepted(204),
-  },
+  { row: 132, what: 'an unknown event', run: (world) => notified(world, { event: 'lost' }), expected: INVALID_NOTIFICATION },
+  { row: 133, what: 'a notification that is repeated', run: (world) => notified(world, {}, true), expected: accepted(204) },
   {
     row: 134,
     what: 'a description with a quote',

@@ -35,10 +35,7 @@ export const requestCases: readonly Case[] = [
   {
     row: 3,
     what: 'metadata in a form that we do not have',
-    run: ({ service }) =>
-      service.call('GET', '/open/.well-known/openid-credential-issuer', {
-        headers: { Accept: 'application/xml' },
-      }),
+    run: ({ service }) => service.call('GET', '/open/.well-known/openid-credential-issuer', { headers: { Accept: 'application/xml' } }),
     expected: { status: 200, headers: { 'content-type': /^application\/json$/ } },
   },
   {
@@ -74,11 +71,7 @@ export const requestCases: readonly Case[] = [
     what: 'claims that treat one array by null and by index',
     run: ({ admin }) =>
       admin('open', 'PATCH', '/issuer/credentials/card', {
-        config: {
-          format: 'dc+sd-jwt',
-          display: [{ name: 'Card' }],
-          claims: [{ path: ['a', null] }, { path: ['a', 0] }],
-        },
+        config: { format: 'dc+sd-jwt', display: [{ name: 'Card' }], claims: [{ path: ['a', null] }, { path: ['a', 0] }] },
       }),
     expected: { status: 400 },
   },
@@ -88,12 +81,7 @@ export const requestCases: readonly Case[] = [
     run: ({ service }) => service.call('GET', '/open/par'),
     expected: { status: 405, headers: { allow: /^POST$/ } },
   },
-  {
-    row: 11,
-    what: 'a pushed request that is too large',
-    run: par({ ...scope, x: 'x'.repeat(70_000) }),
-    expected: { status: 413 },
-  },
+  { row: 11, what: 'a pushed request that is too large', run: par({ ...scope, x: 'x'.repeat(70_000) }), expected: { status: 413 } },
   {
     row: 12,
     what: 'client_id twice',
@@ -115,25 +103,13 @@ export const requestCases: readonly Case[] = [
     what: 'a client_id that is not the subject of the attestation',
     run: async (world) => {
       const wallet = world.wallet('strict');
-      const headers = await attestedHeaders(world, wallet, 'par', {
-        attestation: { clientId: 'https://x.example' },
-      });
+      const headers = await attestedHeaders(world, wallet, 'par', { attestation: { clientId: 'https://x.example' } });
       return wallet.par(scope, headers);
     },
     expected: refused('invalid_client_attestation'),
   },
-  {
-    row: 15,
-    what: 'request_uri in a pushed request',
-    run: par({ ...scope, request_uri: 'urn:x' }),
-    expected: refused('invalid_request'),
-  },
-  {
-    row: 16,
-    what: 'no response_type',
-    run: par({ ...scope, response_type: '' }),
-    expected: refused('invalid_request'),
-  },
+  { row: 15, what: 'request_uri in a pushed request', run: par({ ...scope, request_uri: 'urn:x' }), expected: refused('invalid_request') },
+  { row: 16, what: 'no response_type', run: par({ ...scope, response_type: '' }), expected: refused('invalid_request') },
   ...['token', 'code id_token'].map(
     (response_type): Case => ({
       row: 16,
@@ -157,26 +133,9 @@ export const requestCases: readonly Case[] = [
       ['no method', { code_challenge_method: '' }],
       ['a challenge of 42 characters', { code_challenge: AUTHORIZATION_REQUEST.code_challenge.slice(1) }],
     ] as const
-  ).map(
-    ([what, form]): Case => ({
-      row: 18,
-      what,
-      run: par({ ...scope, ...form }),
-      expected: refused('invalid_request'),
-    }),
-  ),
-  {
-    row: 19,
-    what: 'a known scope beside an unknown one',
-    run: par({ scope: 'scope-card unknown.x' }),
-    expected: accepted(201),
-  },
-  {
-    row: 20,
-    what: 'unknown scopes only',
-    run: par({ scope: 'unknown.x' }),
-    expected: refused('invalid_scope'),
-  },
+  ).map(([what, form]): Case => ({ row: 18, what, run: par({ ...scope, ...form }), expected: refused('invalid_request') })),
+  { row: 19, what: 'a known scope beside an unknown one', run: par({ scope: 'scope-card unknown.x' }), expected: accepted(201) },
+  { row: 20, what: 'unknown scopes only', run: par({ scope: 'unknown.x' }), expected: refused('invalid_scope') },
   ...['{', '{}', '[]', '"x"', JSON.stringify([{ ...CARD, type: 'foo' }])].map(
     (authorization_details): Case => ({
       row: 21,
@@ -191,24 +150,14 @@ export const requestCases: readonly Case[] = [
     run: par(details({ ...CARD, credential_configuration_id: 'nothing' })),
     expected: refused('invalid_authorization_details'),
   },
-  {
-    row: 23,
-    what: 'details with a member that nobody knows',
-    run: par(details({ ...CARD, more: 1 })),
-    expected: accepted(201),
-  },
+  { row: 23, what: 'details with a member that nobody knows', run: par(details({ ...CARD, more: 1 })), expected: accepted(201) },
   {
     row: 24,
     what: 'details for another issuer',
     run: par(details({ ...CARD, locations: ['https://other.example'] })),
     expected: refused('invalid_authorization_details'),
   },
-  {
-    row: 25,
-    what: 'an unknown issuer_state',
-    run: par({ ...scope, issuer_state: 'unknown' }),
-    expected: refused('invalid_request'),
-  },
+  { row: 25, what: 'an unknown issuer_state', run: par({ ...scope, issuer_state: 'unknown' }), expected: refused('invalid_request') },
   {
     row: 25,
     what: 'the issuer_state of an offer that has expired',

@@ -38,18 +38,8 @@ export const resourceCases: readonly Case[] = [
     run: withHeaders(() => ({})),
     expected: { status: 401, headers: { 'www-authenticate': /^DPoP (?!.*error=)/ } },
   },
-  {
-    row: 75,
-    what: 'a bound token as Bearer',
-    run: bent({ scheme: 'Bearer' }),
-    expected: denied('invalid_token'),
-  },
-  {
-    row: 76,
-    what: 'no proof',
-    run: withHeaders((_wallet, token) => ({ Authorization: `DPoP ${token}` })),
-    expected: BAD_PROOF,
-  },
+  { row: 75, what: 'a bound token as Bearer', run: bent({ scheme: 'Bearer' }), expected: denied('invalid_token') },
+  { row: 76, what: 'no proof', run: withHeaders((_wallet, token) => ({ Authorization: `DPoP ${token}` })), expected: BAD_PROOF },
   {
     row: 76,
     what: 'two proofs',
@@ -65,19 +55,11 @@ export const resourceCases: readonly Case[] = [
     what: 'a proof without a signature',
     run: withHeaders((wallet, token) => {
       const { Authorization = '', DPoP = '' } = wallet.authorization(token);
-      return {
-        Authorization,
-        DPoP: unsigned(DPoP, { typ: 'dpop+jwt', alg: 'none', jwk: wallet.dpopKey.jwk }),
-      };
+      return { Authorization, DPoP: unsigned(DPoP, { typ: 'dpop+jwt', alg: 'none', jwk: wallet.dpopKey.jwk }) };
     }),
     expected: BAD_PROOF,
   },
-  {
-    row: 77,
-    what: 'a proof without its key',
-    run: bent({ header: { jwk: undefined } }),
-    expected: BAD_PROOF,
-  },
+  { row: 77, what: 'a proof without its key', run: bent({ header: { jwk: undefined } }), expected: BAD_PROOF },
   { row: 77, what: 'a proof by HS256', run: bent({ header: { alg: 'HS256' } }), expected: BAD_PROOF },
   {
     row: 77,
@@ -103,43 +85,19 @@ export const resourceCases: readonly Case[] = [
   {
     row: 79,
     what: 'a proof for the host behind the proxy',
-    run: bent((wallet) => ({
-      payload: { htu: `http://10.0.0.1:3000${new URL(wallet.issuer).pathname}/credential` },
-    })),
+    run: bent((wallet) => ({ payload: { htu: `http://10.0.0.1:3000${new URL(wallet.issuer).pathname}/credential` } })),
     expected: BAD_PROOF,
   },
   {
     row: 80,
     what: 'a proof with the host in capitals and a query',
-    run: bent((wallet) => ({
-      payload: { htu: `${wallet.issuer.replace('localhost', 'LOCALHOST')}/credential?query=1#part` },
-    })),
+    run: bent((wallet) => ({ payload: { htu: `${wallet.issuer.replace('localhost', 'LOCALHOST')}/credential?query=1#part` } })),
     expected: accepted(),
   },
-  {
-    row: 81,
-    what: 'a proof of an hour ago',
-    run: bent(() => ({ payload: { iat: now() - 3600 } })),
-    expected: BAD_PROOF,
-  },
-  {
-    row: 81,
-    what: 'a proof of 61 seconds ahead',
-    run: bent(() => ({ payload: { iat: now() + 62 } })),
-    expected: BAD_PROOF,
-  },
-  {
-    row: 82,
-    what: 'a proof of 8 seconds ahead',
-    run: bent(() => ({ payload: { iat: now() + 8 } })),
-    expected: accepted(),
-  },
-  {
-    row: 82,
-    what: 'a proof with a claim that nobody knows',
-    run: bent({ payload: { more: 1 } }),
-    expected: accepted(),
-  },
+  { row: 81, what: 'a proof of an hour ago', run: bent(() => ({ payload: { iat: now() - 3600 } })), expected: BAD_PROOF },
+  { row: 81, what: 'a proof of 61 seconds ahead', run: bent(() => ({ payload: { iat: now() + 62 } })), expected: BAD_PROOF },
+  { row: 82, what: 'a proof of 8 seconds ahead', run: bent(() => ({ payload: { iat: now() + 8 } })), expected: accepted() },
+  { row: 82, what: 'a proof with a claim that nobody knows', run: bent({ payload: { more: 1 } }), expected: accepted() },
   {
     row: 83,
     what: 'a proof that was used',
@@ -151,27 +109,13 @@ export const resourceCases: readonly Case[] = [
     },
     expected: BAD_PROOF,
   },
-  {
-    row: 84,
-    what: 'a proof for another token',
-    run: bent({ payload: { ath: 'x'.repeat(43) } }),
-    expected: BAD_PROOF,
-  },
-  {
-    row: 85,
-    what: 'a proof by another key',
-    run: bent(() => ({ key: newKey() })),
-    expected: denied('invalid_token'),
-  },
+  { row: 84, what: 'a proof for another token', run: bent({ payload: { ath: 'x'.repeat(43) } }), expected: BAD_PROOF },
+  { row: 85, what: 'a proof by another key', run: bent(() => ({ key: newKey() })), expected: denied('invalid_token') },
   {
     row: 86,
     what: 'a proof with a stale nonce',
     run: bent({ payload: { nonce: 'stale' } }),
-    expected: {
-      status: 401,
-      error: 'use_dpop_nonce',
-      headers: { 'dpop-nonce': /./, 'www-authenticate': /error="use_dpop_nonce"/ },
-    },
+    expected: { status: 401, error: 'use_dpop_nonce', headers: { 'dpop-nonce': /./, 'www-authenticate': /error="use_dpop_nonce"/ } },
   },
   {
     row: 87,
@@ -189,10 +133,7 @@ export const resourceCases: readonly Case[] = [
     run: async (world) => {
       const { wallet, token } = await world.token();
       return world.later(1801, () =>
-        wallet.request(token, 'card', {
-          body: {},
-          headers: wallet.authorization(token, { payload: { iat: now() + 1801 } }),
-        }),
+        wallet.request(token, 'card', { body: {}, headers: wallet.authorization(token, { payload: { iat: now() + 1801 } }) }),
       );
     },
     expected: denied('invalid_token'),

@@ -24,9 +24,7 @@ const withOffer = (more: object, form: Record<string, string>) => async (world: 
   return got.wallet.redeem(got.code, form);
 };
 const details = (...ids: string[]) => JSON.stringify(ids.map((id) => ({ type: 'openid_credential', credential_configuration_id: id })));
-const proofOf = (wallet: RawWallet, key = wallet.dpopKey) => ({
-  DPoP: dpopProof(key, `${wallet.issuer}/token`),
-});
+const proofOf = (wallet: RawWallet, key = wallet.dpopKey) => ({ DPoP: dpopProof(key, `${wallet.issuer}/token`) });
 const TX = { tx_code: '402917' };
 
 /** The token endpoint. */
@@ -49,12 +47,7 @@ export const tokenCases: readonly Case[] = [
     run: ({ service }) => service.call('POST', '/open/token', { form: { grant_type: 'password' } }),
     expected: refused('unsupported_grant_type'),
   },
-  {
-    row: 38,
-    what: 'an unknown code',
-    run: (world) => world.wallet().redeemCode('unknown'),
-    expected: refused('invalid_grant'),
-  },
+  { row: 38, what: 'an unknown code', run: (world) => world.wallet().redeemCode('unknown'), expected: refused('invalid_grant') },
   {
     row: 38,
     what: 'the code of another client',
@@ -115,24 +108,9 @@ export const tokenCases: readonly Case[] = [
     run: withCode({ redirect_uri: 'https://wallet.example/other' }),
     expected: refused('invalid_grant'),
   },
-  {
-    row: 42,
-    what: 'no redirect_uri',
-    run: withCode({ redirect_uri: '' }),
-    expected: refused('invalid_grant'),
-  },
-  {
-    row: 43,
-    what: 'a wrong code_verifier',
-    run: withCode({ code_verifier: 'x'.repeat(43) }),
-    expected: refused('invalid_grant'),
-  },
-  {
-    row: 43,
-    what: 'no code_verifier',
-    run: withCode({ code_verifier: '' }),
-    expected: refused('invalid_grant'),
-  },
+  { row: 42, what: 'no redirect_uri', run: withCode({ redirect_uri: '' }), expected: refused('invalid_grant') },
+  { row: 43, what: 'a wrong code_verifier', run: withCode({ code_verifier: 'x'.repeat(43) }), expected: refused('invalid_grant') },
+  { row: 43, what: 'no code_verifier', run: withCode({ code_verifier: '' }), expected: refused('invalid_grant') },
   { row: 44, what: 'no DPoP proof', run: withCode({}, () => ({})), expected: refused('invalid_dpop_proof') },
   {
     row: 45,
@@ -145,12 +123,7 @@ export const tokenCases: readonly Case[] = [
     },
     expected: refused('invalid_grant'),
   },
-  {
-    row: 46,
-    what: 'an unknown pre-authorized code',
-    run: (world) => world.wallet().redeem('unknown'),
-    expected: refused('invalid_grant'),
-  },
+  { row: 46, what: 'an unknown pre-authorized code', run: (world) => world.wallet().redeem('unknown'), expected: refused('invalid_grant') },
   {
     row: 46,
     what: 'a pre-authorized code that has expired',
@@ -170,24 +143,9 @@ export const tokenCases: readonly Case[] = [
     },
     expected: refused('invalid_grant'),
   },
-  {
-    row: 47,
-    what: 'no tx_code where one is expected',
-    run: withOffer(TX, {}),
-    expected: refused('invalid_request'),
-  },
-  {
-    row: 48,
-    what: 'a tx_code where none is expected',
-    run: withOffer({}, TX),
-    expected: refused('invalid_request'),
-  },
-  {
-    row: 49,
-    what: 'a wrong tx_code',
-    run: withOffer(TX, { tx_code: '000000' }),
-    expected: refused('invalid_grant'),
-  },
+  { row: 47, what: 'no tx_code where one is expected', run: withOffer(TX, {}), expected: refused('invalid_request') },
+  { row: 48, what: 'a tx_code where none is expected', run: withOffer({}, TX), expected: refused('invalid_request') },
+  { row: 49, what: 'a wrong tx_code', run: withOffer(TX, { tx_code: '000000' }), expected: refused('invalid_grant') },
   {
     row: 49,
     what: 'the right tx_code after a wrong one',
@@ -219,12 +177,7 @@ export const tokenCases: readonly Case[] = [
     },
     expected: refused('invalid_client', 401),
   },
-  {
-    row: 53,
-    what: 'less than was granted',
-    run: withOffer({}, { authorization_details: details('card') }),
-    expected: accepted(),
-  },
+  { row: 53, what: 'less than was granted', run: withOffer({}, { authorization_details: details('card') }), expected: accepted() },
   {
     row: 54,
     what: 'more than was granted',
@@ -272,12 +225,7 @@ export const tokenCases: readonly Case[] = [
     },
     expected: refused('invalid_scope'),
   },
-  {
-    row: 59,
-    what: 'a parameter that nobody knows',
-    run: withCode({ unknown: 'parameter' }),
-    expected: accepted(),
-  },
+  { row: 59, what: 'a parameter that nobody knows', run: withCode({ unknown: 'parameter' }), expected: accepted() },
 ];
 
 /** Tokens of an attested wallet at the open tenant, which demands no nonces. */

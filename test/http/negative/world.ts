@@ -51,17 +51,11 @@ export async function openWorld(): Promise<World> {
     configuration('unbound', { keyBinding: false }),
     configuration('hooked', { claimsWebhook: { url: `${backend.url}/claims` } }),
     configuration('slow', { claimsWebhook: { url: `${backend.url}/deferred` } }),
-    configuration('attested', {
-      keyAttestationsRequired: { key_storage: ['iso_18045_high'], user_authentication: ['iso_18045_high'] },
-    }),
+    configuration('attested', { keyAttestationsRequired: { key_storage: ['iso_18045_high'], user_authentication: ['iso_18045_high'] } }),
   ]) {
     await post('open', '/issuer/credentials', entry);
   }
-  await post('plain', '/issuer/config', {
-    display,
-    requestEncryption: 'off',
-    responseEncryption: 'off',
-  });
+  await post('plain', '/issuer/config', { display, requestEncryption: 'off', responseEncryption: 'off' });
   await post('plain', '/issuer/credentials', configuration('card'));
   await post('strict', '/issuer/config', {
     display,
@@ -85,12 +79,7 @@ export async function openWorld(): Promise<World> {
   backend.on('/claims', (response) => response.writeHead(500).end());
 
   const offer: World['offer'] = (tenant, ids, more = {}) =>
-    post(tenant, '/issuer/offer', {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ids,
-      ...more,
-    });
+    post(tenant, '/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ids, ...more });
   const wallet = (tenant: TenantName = 'open') => new RawWallet(service, tenant);
   const clock = service.service.container.get(Clock);
   return {
@@ -100,10 +89,7 @@ export async function openWorld(): Promise<World> {
     wallet,
     offer,
     admin: (tenant, method, path, json) =>
-      service.call(method, path, {
-        token: tokens.get(tenant) ?? '',
-        ...(json === undefined ? {} : { json }),
-      }),
+      service.call(method, path, { token: tokens.get(tenant) ?? '', ...(json === undefined ? {} : { json }) }),
     async token(ids = ['card']) {
       const { uri, session } = await offer('open', ids);
       const own = wallet();

@@ -75,10 +75,7 @@ class Run implements WalletRun {
 
   async present(request: string): Promise<Answer> {
     const { presented } = await this.#serve({ requests: [{ request }] });
-    const [{ status, body } = {} as { status: number; body: unknown }] = presented as {
-      status: number;
-      body: unknown;
-    }[];
+    const [{ status, body } = {} as { status: number; body: unknown }] = presented as { status: number; body: unknown }[];
     const { redirect_uri: redirectUri } = (body ?? {}) as { redirect_uri?: string };
     return { isAccepted: status === 200, redirectUri };
   }

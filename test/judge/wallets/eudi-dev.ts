@@ -38,11 +38,7 @@ export class EudiDev implements JudgedWallet {
   ) {
     this.#authorities = authorities;
     this.#program = program;
-    this.tool = {
-      name: 'eudi-dev',
-      version,
-      about: 'a test wallet in Go, `--mode strict`, under haip and eu `--haip`',
-    };
+    this.tool = { name: 'eudi-dev', version, about: 'a test wallet in Go, `--mode strict`, under haip and eu `--haip`' };
     this.#address = address;
     this.#child = child;
     this.#folder = folder;
@@ -78,10 +74,7 @@ export class EudiDev implements JudgedWallet {
     const { provider } = this.#authorities;
     const ca = new X509Certificate(await this.#text('/api/certificates/ca'));
     const certificates = [ca.raw.toString('base64')];
-    const services = ['Issuance', 'Revocation'].map((what) => ({
-      type: `WalletSolution/${what}`,
-      certificates,
-    }));
+    const services = ['Issuance', 'Revocation'].map((what) => ({ type: `WalletSolution/${what}`, certificates }));
     provider.published = provider.list({ entities: [provider.entity(), { name: 'eudi-dev', services }] });
     return provider.configuration();
   }
@@ -173,10 +166,7 @@ class Run implements WalletRun {
   }
 
   async accept({ offer, txCode }: Order): Promise<number> {
-    const begun = await this.#wallet.call('POST', '/api/offers', {
-      uri: offer,
-      ...(txCode && { tx_code: txCode }),
-    });
+    const begun = await this.#wallet.call('POST', '/api/offers', { uri: offer, ...(txCode && { tx_code: txCode }) });
     const url = begun['authorization_url'];
     if (typeof url === 'string') await this.#authorize(url, String(begun['offer_id']));
     else if (begun['pending'] === true) return 0;

@@ -137,11 +137,7 @@ describe('A change of trust anchors', () => {
     const pinned = (...signers: Certified[]) => ({ walletProviderTrustListCertificates: signers.map(pem) });
     const { changes } = describeChange('issuance-configuration', 'default', pinned(one), pinned(other));
     expect(changes).to.deep.equal([
-      {
-        member: 'walletProviderTrustListCertificates',
-        before: [fingerprint(one)],
-        after: [fingerprint(other)],
-      },
+      { member: 'walletProviderTrustListCertificates', before: [fingerprint(one)], after: [fingerprint(other)] },
     ]);
     expect(describeChange('issuance-configuration', 'default', undefined, pinned(one)).changes).to.deep.equal([
       { member: 'walletProviderTrustListCertificates', after: [fingerprint(one)] },
@@ -154,17 +150,9 @@ describe('A described change', () => {
   const told = (before: object | undefined, after: object | undefined) => describeChange('status-list', 'a', before, after);
 
   it('is what became of it', () => {
-    expect(told(list, undefined)).to.deep.equal({
-      action: 'removed',
-      kind: 'status-list',
-      target: 'a',
-      changes: [],
-    });
+    expect(told(list, undefined)).to.deep.equal({ action: 'removed', kind: 'status-list', target: 'a', changes: [] });
     expect(told(undefined, list).action).to.equal('created');
-    expect(told(list, { ...list, bits: 2 })).to.deep.include({
-      action: 'changed',
-      changes: [{ member: 'bits', before: 1, after: 2 }],
-    });
+    expect(told(list, { ...list, bits: 2 })).to.deep.include({ action: 'changed', changes: [{ member: 'bits', before: 1, after: 2 }] });
   });
 
   it('contains no unchanged and no secret values', () => {
@@ -191,10 +179,7 @@ describe('A described change', () => {
     ...{ allowedPresentationConfigs: null, allowedIssuanceConfigs: null, secretHash: 'h', secretRevision: 1 },
     ...{ formerSecretUntil: null, pickUp: null, version: 1, createdAt: now, updatedAt: now },
   };
-  const waiting = (expiresAt: Date): Client => ({
-    ...client,
-    pickUp: { sealedSecret: 's', role: 'clients:manage', expiresAt },
-  });
+  const waiting = (expiresAt: Date): Client => ({ ...client, pickUp: { sealedSecret: 's', role: 'clients:manage', expiresAt } });
 
   it('is of a client whether its secret or its rights are others', () => {
     const actionOf = (before: Client, after: Client) => {

@@ -235,10 +235,7 @@ describe('The audit log, verified piece by piece', () => {
     return {
       forService: (work: (all: object) => unknown) => work({ audit: audit(service) }),
       forTenant: async (id: typeof ACME, work: (all: object) => unknown) =>
-        work({
-          audit: audit(own),
-          tenant: { get: () => store.forTenant(id, ({ tenant }) => tenant.get()) },
-        }),
+        work({ audit: audit(own), tenant: { get: () => store.forTenant(id, ({ tenant }) => tenant.get()) } }),
     } as unknown as Store;
   }
 
@@ -298,10 +295,7 @@ describe('The audit log, verified piece by piece', () => {
 
   it('is broken where entries go between two calls', async () => {
     const { next } = await verify(storeOf(LONG));
-    const short = {
-      entries: LONG.entries.slice(0, 10),
-      head: sealHead(macs, ACME, LONG.entries[9] as AuditEntry),
-    };
+    const short = { entries: LONG.entries.slice(0, 10), head: sealHead(macs, ACME, LONG.entries[9] as AuditEntry) };
     const { status, fault } = await verify(storeOf(short), { cursor: next });
     expect([status, fault?.kind, fault?.sequence]).to.deep.equal(['broken', 'truncated', 11]);
   });

@@ -90,14 +90,7 @@ function grown(median: number, low: number, high: number): PairedRun {
   const comparison = {
     scenario: 'issue' as const,
     ...{ aMs: 1, bMs: median, sum: { median, low, high }, serverRatio: median },
-    ...{
-      p99: [1, 1] as const,
-      peakMegabytes: [1, 1] as const,
-      errors: 0,
-      messages: [],
-      pairs: [],
-      starts: 5,
-    },
+    ...{ p99: [1, 1] as const, peakMegabytes: [1, 1] as const, errors: 0, messages: [], pairs: [], starts: 5 },
   };
   return { database: 'postgres', comparisons: [comparison] };
 }

@@ -22,15 +22,7 @@ export const RESULT: Result = {
 /** A run on a machine that takes so many times the reference. */
 export function madeUpRun(slowness: number, change: Partial<Result> = {}): DatabaseRun {
   const reference = { signMs: REFERENCE.signMs * slowness, verifyMs: REFERENCE.verifyMs * slowness };
-  const costs = {
-    reference,
-    signMs: 0.02,
-    verifyMs: 0.06,
-    importMs: 0,
-    generateMs: 0,
-    agreeMs: 0,
-    hashMs: 0,
-  };
+  const costs = { reference, signMs: 0.02, verifyMs: 0.06, importMs: 0, generateMs: 0, agreeMs: 0, hashMs: 0 };
   return {
     database: 'postgres',
     server: 'PostgreSQL 17',

@@ -145,11 +145,7 @@ describe('The content of caches', () => {
       }
     }
     const remote = new Publisher();
-    const clientKeys = new ClientKeys({
-      remote,
-      clock: { now: () => new Date(0) },
-      log: { info() {}, warn() {}, error() {} } as never,
-    });
+    const clientKeys = new ClientKeys({ remote, clock: { now: () => new Date(0) }, log: { info() {}, warn() {}, error() {} } as never });
     const ask = (index: number) =>
       clientKeys.candidates(
         'acme',
@@ -176,12 +172,7 @@ describe('The content of caches', () => {
 });
 
 const TEXT = 'one of many words '.repeat(500);
-const reply = (text: string | Buffer): Reply => ({
-  status: 200,
-  text,
-  contentType: 'text/plain',
-  etag: '"1"',
-});
+const reply = (text: string | Buffer): Reply => ({ status: 200, text, contentType: 'text/plain', etag: '"1"' });
 const asked = (encoding: string) => ({ headers: { 'accept-encoding': encoding } });
 const textOf = (told: Reply) => ('text' in told ? told.text : undefined);
 const headerOf = (told: Reply, name: string) => told.headers?.[name];

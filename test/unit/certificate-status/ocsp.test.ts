@@ -51,13 +51,7 @@ describe('An OCSP responder', () => {
 
   const at = (milliseconds: number) => new Date(clock.time + milliseconds);
   const serve = (changes: Partial<OcspOptions> = {}) => {
-    const options = {
-      about: leaf,
-      issuer: authority,
-      thisUpdate: at(-HOUR),
-      nextUpdate: at(DAY),
-      ...changes,
-    };
+    const options = { about: leaf, issuer: authority, thisUpdate: at(-HOUR), nextUpdate: at(DAY), ...changes };
     const body = makeOcspResponse(options);
     remote.answer = () => ({ status: 200, contentType: 'application/ocsp-response', body });
   };
@@ -120,10 +114,7 @@ describe('An OCSP responder', () => {
   for (const [what, signing] of Object.entries({ 'PKCS #1': pkcs1, 'RSASSA-PSS': pss })) {
     it(`may have an RSA key and sign with ${what}, and reports good or revoked`, async () => {
       const pair = rsaPair();
-      const by = await certifyRsa(responderOptions(), {
-        rsa: pair,
-        signing: () => ecdsa(authority),
-      });
+      const by = await certifyRsa(responderOptions(), { rsa: pair, signing: () => ecdsa(authority) });
       serve({ by, signing: signing(pair.privateKey) });
       expect(await ask()).to.equal('good');
       clock.time += 2 * HOUR;
@@ -174,9 +165,7 @@ describe('An OCSP responder', () => {
     'is certified by another': [async () => ({ by: await responder({ by: other }) }), /may not/],
     'lives long and says nothing of itself': [async () => ({ by: await responder({ until: at(300 * DAY).toISOString() }) }), /may not/],
     'has gone out of its time': [
-      async () => ({
-        by: await responder({ from: at(-5 * DAY).toISOString(), until: at(-DAY).toISOString() }),
-      }),
+      async () => ({ by: await responder({ from: at(-5 * DAY).toISOString(), until: at(-DAY).toISOString() }) }),
       /may not/,
     ],
     'answers from the past': [() => ({ thisUpdate: at(-2 * DAY), nextUpdate: at(-DAY) }), /out of date/],
@@ -194,12 +183,7 @@ describe('An OCSP responder', () => {
   }
 
   it('reports no status with changed bytes', async () => {
-    const good = makeOcspResponse({
-      about: leaf,
-      issuer: authority,
-      thisUpdate: at(-HOUR),
-      nextUpdate: at(DAY),
-    });
+    const good = makeOcspResponse({ about: leaf, issuer: authority, thisUpdate: at(-HOUR), nextUpdate: at(DAY) });
     for (let index = 0; index < good.length; index += 1) {
       clock.time += 60_000;
       const body = Buffer.from(good);

@@ -82,11 +82,7 @@ describe('Revocation of the certificates of issuers', () => {
   const serve = (url: string, options: CrlOptions) =>
     served.set(url, makeCrl({ thisUpdate: at(-HOUR), nextUpdate: at(24 * HOUR), ...options }));
 
-  type Path = {
-    readonly chain?: readonly Certified[];
-    readonly anchor?: Certified;
-    readonly tenantId?: string;
-  };
+  type Path = { readonly chain?: readonly Certified[]; readonly anchor?: Certified; readonly tenantId?: string };
   const check = async (mode: CertificateRevocation = 'required', path: Path = {}): Promise<string> => {
     const { chain = [leaf, middle], anchor = root, tenantId = 'acme' } = path;
     const given = chain.map(({ certificate }) => certificate);
@@ -215,11 +211,7 @@ describe('Revocation of the certificates of issuers', () => {
     });
 
     it('uses the next address if the list at the first one is outdated and names other certificates', async () => {
-      const signer = await certify({
-        name: 'Two',
-        by: middle,
-        lists: [OF_MIDDLE, 'http://ca.example/2.crl'],
-      });
+      const signer = await certify({ name: 'Two', by: middle, lists: [OF_MIDDLE, 'http://ca.example/2.crl'] });
       serve(OF_MIDDLE, { by: middle, ...times['out of date']() });
       serve('http://ca.example/2.crl', { by: middle });
       const chain = [signer, middle];
@@ -256,9 +248,7 @@ describe('Revocation of the certificates of issuers', () => {
     'signed by somebody else': [/signature/, () => ({ by: stranger, issuer: middle })],
     'changed after it was signed': [
       /signature|cannot be used/,
-      () => ({
-        bend: (bytes) => Buffer.from(bytes.map((byte, i) => (i === bytes.length - 1 ? byte ^ 1 : byte))),
-      }),
+      () => ({ bend: (bytes) => Buffer.from(bytes.map((byte, i) => (i === bytes.length - 1 ? byte ^ 1 : byte))) }),
     ],
     'of another issuer, under its own key': [/signature/, () => ({ by: root })],
     'under the name of another issuer': [/another issuer/, () => ({ issuer: root })],
@@ -281,9 +271,7 @@ describe('Revocation of the certificates of issuers', () => {
     'with a critical extension': [/critical 1\.2\.3/, () => ({ extensions: [extension('2a03', Buffer.from([5, 0]), true)] })],
     'with an entry of another issuer': [
       /critical entry/,
-      () => ({
-        revoked: [{ serial: Buffer.from([1]), extensions: [extension('551d1d', Buffer.from([0x30, 0]), true)] }],
-      }),
+      () => ({ revoked: [{ serial: Buffer.from([1]), extensions: [extension('551d1d', Buffer.from([0x30, 0]), true)] }] }),
     ],
     'with bytes behind it': [/trailing/, () => ({ bend: (bytes) => Buffer.concat([bytes, Buffer.from([0])]) })],
     'no list at all': [/cannot be used/, () => Buffer.from('<html>')],
@@ -322,12 +310,7 @@ describe('Revocation of the certificates of issuers', () => {
     const keyId = '00112233445566778899aabbccddeeff00112233';
     for (const [named, authorityKeyId] of [[keyId, keyId], [null]] as const) {
       const by = await certify({ name: 'Named', ca: true, keyId: named });
-      const signer = await certify({
-        name: 'Signer',
-        by,
-        lists: [OF_MIDDLE],
-        ...(authorityKeyId && { authorityKeyId }),
-      });
+      const signer = await certify({ name: 'Signer', by, lists: [OF_MIDDLE], ...(authorityKeyId && { authorityKeyId }) });
       lists = newLists();
       serve(OF_MIDDLE, { by, extensions: [signedBy(keyId)] });
       expect(await check('required', { chain: [signer], anchor: by })).to.include('required: signer: not on');

@@ -257,11 +257,7 @@ describe('IssueAccessToken', () => {
 
   it('issues the account of the service a token that manages tenants', async () => {
     const { token } = await world.issue.execute('root', ROOT_SECRET);
-    expect(await world.authenticate.execute(token)).to.deep.equal({
-      tenantId: null,
-      clientId: 'root',
-      roles: ['tenants:manage'],
-    });
+    expect(await world.authenticate.execute(token)).to.deep.equal({ tenantId: null, clientId: 'root', roles: ['tenants:manage'] });
   });
 
   const refusals: readonly [what: string, clientId: string, secret: string][] = [

@@ -94,10 +94,7 @@ describe('The clients of a tenant', () => {
     expect(await codeOf(update.execute(admin(), 'shop', { roles: ['registrar:manage'] }))).to.equal('forbidden');
     // A role that is there already is kept, by whoever holds the others.
     const lesser = world.caller(['clients:manage', 'presentation:request']);
-    const kept = await update.execute(lesser, 'shop', {
-      roles: ['presentation:request'],
-      description: 'Till',
-    });
+    const kept = await update.execute(lesser, 'shop', { roles: ['presentation:request'], description: 'Till' });
     expect(kept).to.include({ description: 'Till' });
   });
 
@@ -230,13 +227,7 @@ describe('The limits of a tenant', () => {
     expect(effectiveStatusListConfig(null, defaults)).to.deep.equal({
       ...{ ...defaults, immediateUpdate: false, enableAggregation: true },
     });
-    const wish = {
-      capacity: 200,
-      bits: 2,
-      ttl: 60,
-      immediateUpdate: true,
-      enableAggregation: false,
-    } as const;
+    const wish = { capacity: 200, bits: 2, ttl: 60, immediateUpdate: true, enableAggregation: false } as const;
     expect(effectiveStatusListConfig(wish, defaults)).to.deep.equal(wish);
   });
 });

@@ -28,13 +28,9 @@ export async function aClientWorld() {
     return world.store.forTenant(ACME, ({ clients }) => clients.add(client), { by: 'system' });
   };
   const change = (roles: Role[]) =>
-    world.store.forTenant(ACME, async ({ clients }) => clients.save({ ...(await clients.get('shop')), roles }), {
-      by: 'system',
-    });
+    world.store.forTenant(ACME, async ({ clients }) => clients.save({ ...(await clients.get('shop')), roles }), { by: 'system' });
   const suspend = (status: Tenant['status']) =>
-    world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), status }), {
-      by: 'system',
-    });
+    world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), status }), { by: 'system' });
   await world.createTenant({ roles: ['issuance:offer'] });
   await put({ secretHash: `hash of ${SHOP_SECRET}` });
   return {

@@ -61,10 +61,7 @@ const EVERYTHING = {
   OTEL_TRACES_SAMPLER_ARG: '0.5',
   KMS_CONFIG: JSON.stringify({
     default: 'local',
-    providers: {
-      local: { type: 'local' },
-      hsm: { type: 'pkcs11', library: '/lib/p11.so', token: 'vidimus', pin: CANARY },
-    },
+    providers: { local: { type: 'local' }, hsm: { type: 'pkcs11', library: '/lib/p11.so', token: 'vidimus', pin: CANARY } },
   }),
   AMQP_URL: `amqps://${CANARY}:${CANARY}@broker.example:5671/events`,
   AMQP_CA: '/srv/broker.pem',
@@ -78,11 +75,7 @@ const EVERYTHING = {
   OIDC_ROLES: 'roles',
   OIDC_ALGORITHM: 'ES256',
 };
-const LEAST = {
-  MASTER_SECRET: EVERYTHING.MASTER_SECRET,
-  AUTH_CLIENT_ID: 'root',
-  AUTH_CLIENT_SECRET: CANARY,
-};
+const LEAST = { MASTER_SECRET: EVERYTHING.MASTER_SECRET, AUTH_CLIENT_ID: 'root', AUTH_CLIENT_SECRET: CANARY };
 
 describe('The settings of the service', () => {
   let world: AdministrationWorld;
@@ -140,11 +133,7 @@ describe('The settings of the service', () => {
   });
 
   it('have their defaults if nothing is set', async () => {
-    expect(await one('PUBLIC_URL', LEAST)).to.include({
-      value: 'http://localhost:3000',
-      isSet: false,
-      source: 'default',
-    });
+    expect(await one('PUBLIC_URL', LEAST)).to.include({ value: 'http://localhost:3000', isSet: false, source: 'default' });
     expect(await one('DATABASE_URL', LEAST)).to.include({ value: 'sqlite:./data/vidimus.sqlite' });
     expect(await one('REQUESTS_AT_ONCE', LEAST)).to.include({ value: '6' });
     expect(await one('CONFIG_FOLDER', LEAST)).to.include({ value: null, isSet: false });
@@ -152,11 +141,7 @@ describe('The settings of the service', () => {
   });
 
   it('show that a value comes from a file', async () => {
-    expect(await one('AUTH_CLIENT_ID', LEAST, {}, ['AUTH_CLIENT_ID'])).to.include({
-      value: 'root',
-      source: 'file',
-      isSet: true,
-    });
+    expect(await one('AUTH_CLIENT_ID', LEAST, {}, ['AUTH_CLIENT_ID'])).to.include({ value: 'root', source: 'file', isSet: true });
     const DATA_FOLDER = mkdtempSync(join(tmpdir(), 'vidimus-settings-'));
     try {
       const file = join(DATA_FOLDER, 'kms.json');

@@ -8,16 +8,8 @@ import { SettingsSchema } from '../../../config/settings-schema.ts';
 import { describeSettings } from '../../../tools/describe-settings.ts';
 
 const SECRET = 'a master secret for the tests 0123456789';
-const PROVIDER = {
-  OIDC: 'https://login.example/realm',
-  OIDC_CLIENT_ID: 'vidimus',
-  OIDC_CLIENT_SECRET: 'secret',
-};
-const GOOD = {
-  MASTER_SECRET: SECRET,
-  AUTH_CLIENT_ID: 'root',
-  AUTH_CLIENT_SECRET: 'a-root-secret-of-some-length',
-};
+const PROVIDER = { OIDC: 'https://login.example/realm', OIDC_CLIENT_ID: 'vidimus', OIDC_CLIENT_SECRET: 'secret' };
+const GOOD = { MASTER_SECRET: SECRET, AUTH_CLIENT_ID: 'root', AUTH_CLIENT_SECRET: 'a-root-secret-of-some-length' };
 
 /** The lines of the message; empty when the settings are fine. */
 function faultsOf(environment: Record<string, string | undefined>): string[] {
@@ -52,16 +44,7 @@ describe('the number of concurrent requests', () => {
 
 describe('misspelt settings', () => {
   it('are distinguished from the variables of other programs', () => {
-    const others = {
-      PATH: '/bin',
-      HOME: '/',
-      HOSTNAME: 'a',
-      LOGNAME: 'a',
-      PORTS: '1',
-      USER: 'a',
-      NODE_OPTIONS: '',
-      SHELL: '',
-    };
+    const others = { PATH: '/bin', HOME: '/', HOSTNAME: 'a', LOGNAME: 'a', PORTS: '1', USER: 'a', NODE_OPTIONS: '', SHELL: '' };
     expect(misspeltSettings({ ...GOOD, ...others, OIDC: 'a' }).filter((line) => !line.startsWith('PORTS'))).to.deep.equal([]);
     expect(misspeltSettings({ RATE_LIMIT_TOKN: '5', 'trust-proxy': '1' })).to.deep.equal([
       'RATE_LIMIT_TOKN: is no setting; did you mean RATE_LIMIT_TOKEN?',
@@ -219,12 +202,7 @@ describe('settings', () => {
 
   it('are stricter in production', () => {
     const production = { ...GOOD, NODE_ENV: 'production' };
-    const plain = {
-      ...production,
-      ...PROVIDER,
-      PUBLIC_URL: 'https://id.example',
-      OIDC: 'http://login.example',
-    };
+    const plain = { ...production, ...PROVIDER, PUBLIC_URL: 'https://id.example', OIDC: 'http://login.example' };
     expect(faultsOf(plain).join()).to.match(/^OIDC: .*https/);
     for (const PUBLIC_URL of [undefined, 'http://id.example', 'HTTP://id.example'])
       expect(faultsOf({ ...production, PUBLIC_URL }).join(), PUBLIC_URL).to.match(/PUBLIC_URL: .*https/);
@@ -363,11 +341,7 @@ describe('The configuration of key providers', () => {
 
   const read = (value: unknown, environment: object = SECRETS) =>
     readKmsConfig(typeof value === 'string' ? value : JSON.stringify(value), folder, environment as Record<string, string>);
-  const good = {
-    default: 'local',
-    providers: { local: LOCAL, house: HOUSE, hsm: HSM },
-    tenants: { acme: 'house' },
-  };
+  const good = { default: 'local', providers: { local: LOCAL, house: HOUSE, hsm: HSM }, tenants: { acme: 'house' } };
 
   it('stores all keys in the database by default', () => {
     const { config, faults } = readKmsConfig(undefined, folder, {});
@@ -434,11 +408,7 @@ describe('The configuration of key providers', () => {
     expect(read(good, { HSM_PIN: 'x' }).faults).to.deep.equal([
       'KMS_CONFIG: providers.house.auth.secretId: the variable VAULT_SECRET_ID is not set',
     ]);
-    const odd = {
-      providers: {
-        house: { ...HOUSE, address: from('VAULT_SECRET_ID'), mount: 5, auth: { method: from('HSM_PIN') } },
-      },
-    };
+    const odd = { providers: { house: { ...HOUSE, address: from('VAULT_SECRET_ID'), mount: 5, auth: { method: from('HSM_PIN') } } } };
     const { faults } = read(odd);
     expect(faults.length).to.be.greaterThan(1);
     for (const secret of Object.values(SECRETS)) expect(faults.join('\n')).to.not.include(secret);
@@ -448,10 +418,7 @@ describe('The configuration of key providers', () => {
     const settings = () =>
       readSettings({
         ...{ PORT: 'x', MASTER_SECRET: 'vault:cellar:vidimus', AUTH_CLIENT_ID: 'root' },
-        ...{
-          AUTH_CLIENT_SECRET: 'a secret of the root client',
-          KMS_CONFIG: JSON.stringify({ providers: {} }),
-        },
+        ...{ AUTH_CLIENT_SECRET: 'a secret of the root client', KMS_CONFIG: JSON.stringify({ providers: {} }) },
       });
     expect(settings)
       .to.throw(SettingsError)

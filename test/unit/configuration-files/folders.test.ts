@@ -10,10 +10,7 @@ import { aFolderWorld, CARD, type Folder, type FolderWorld } from './folder-kit.
 /** Written so that nobody takes it for a template. */
 const placeholder = (inside: string) => `$\{${inside}}`;
 const SECRET = 'the-key-of-the-webhook';
-const WEBHOOK = {
-  url: 'https://b.example/',
-  auth: { type: 'apiKey', config: { headerName: 'X-Key', value: SECRET } },
-};
+const WEBHOOK = { url: 'https://b.example/', auth: { type: 'apiKey', config: { headerName: 'X-Key', value: SECRET } } };
 const LOGIN = {
   registrarUrl: 'https://registrar.example',
   oidcUrl: 'https://login.example',
@@ -28,13 +25,7 @@ const FOLDER: Folder = {
   'beta/issuance/credentials/card.json': { ...CARD, claims: null, claimsWebhook: WEBHOOK },
   'beta/registrar.json': LOGIN,
   'beta/trust-lists/ours.json': {
-    entities: [
-      {
-        type: 'internal',
-        issuerKeyChainId: 'signing',
-        info: { name: 'Beta', country: 'DE', streetAddress: 'Weg 1' },
-      },
-    ],
+    entities: [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Beta', country: 'DE', streetAddress: 'Weg 1' } }],
   },
 };
 
@@ -79,9 +70,7 @@ describe('An import of a folder', () => {
   });
 
   it('writes nothing when an earlier release stored a configuration without later members', async () => {
-    const asks = {
-      dcql_query: { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:c:1'] } }] },
-    };
+    const asks = { dcql_query: { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:c:1'] } }] } };
     const folder = { ...FOLDER, 'beta/presentation/ask.json': asks };
     await world.load(folder);
     await world.store.forTenant(
@@ -101,11 +90,7 @@ describe('An import of a folder', () => {
   });
 
   it('stores nothing if there is a fault, and reports all faults', async () => {
-    const bad = {
-      ...FOLDER,
-      'beta/clients/shop.json': { roles: [] },
-      'beta/registrar.json': { ...LOGIN, password: '' },
-    };
+    const bad = { ...FOLDER, 'beta/clients/shop.json': { roles: [] }, 'beta/registrar.json': { ...LOGIN, password: '' } };
     const { name, message, faults } = await faultsOf(bad);
     expect(name).to.equal('FolderFaults');
     expect(faults.map(({ file, path }) => [file, path])).to.deep.equal([
@@ -146,9 +131,7 @@ describe('An import of a folder', () => {
         ['registrar.json', 'password'],
       ]);
       for (const { name } of secrets) expect(text).to.include(placeholder(name));
-      expect(files['clients/shop.json'], 'what looks like a placeholder').to.include({
-        description: `pays with $${placeholder('MONEY')}`,
-      });
+      expect(files['clients/shop.json'], 'what looks like a placeholder').to.include({ description: `pays with $${placeholder('MONEY')}` });
     });
 
     it('is the same each time', async () => {
@@ -190,20 +173,13 @@ describe('The check of a folder', () => {
     expect(found).to.deep.equal([]);
     expect([...documents.keys()]).to.deep.equal(['acme', 'beta']);
     const said = Object.fromEntries([...outcomes].map(([{ file }, outcome]) => [file, outcome]));
-    expect(said).to.deep.equal({
-      'acme/tenant.json': 'unchanged',
-      'beta/tenant.json': 'created',
-      'beta/clients/shop.json': 'created',
-    });
+    expect(said).to.deep.equal({ 'acme/tenant.json': 'unchanged', 'beta/tenant.json': 'created', 'beta/clients/shop.json': 'created' });
     const changed = await world.check({ 'acme/tenant.json': { name: 'Another name' } });
     expect([...changed.outcomes.values()]).to.deep.equal(['changed']);
     expect((await new ListTenants(world).execute()).map(({ tenant }) => tenant.name)).to.deep.equal(['Acme']);
   });
 
-  const credential = (changes: object) => ({
-    ...BETA,
-    'beta/issuance/credentials/card.json': { ...CARD, ...changes },
-  });
+  const credential = (changes: object) => ({ ...BETA, 'beta/issuance/credentials/card.json': { ...CARD, ...changes } });
   const cases: [string, Folder, string[]][] = [
     ['of a member', credential({ lifeTime: 1 }), ['beta/issuance/credentials/card.json lifeTime']],
     [
@@ -223,11 +199,7 @@ describe('The check of a folder', () => {
     ['of a tenant under the name of another', { 'beta/tenant.json': { id: 'gamma', name: 'B' } }, ['beta/tenant.json id']],
     [
       'of two files about one thing',
-      {
-        ...BETA,
-        'beta/clients/a.json': { ...SHOP, clientId: 'shop' },
-        'beta/clients/b.json': { ...SHOP, clientId: 'shop' },
-      },
+      { ...BETA, 'beta/clients/a.json': { ...SHOP, clientId: 'shop' }, 'beta/clients/b.json': { ...SHOP, clientId: 'shop' } },
       ['beta/clients/b.json'],
     ],
     [
@@ -270,11 +242,7 @@ describe('The check of a folder', () => {
   }
 
   it('reports all of them, in the order of files and properties', async () => {
-    const folder = {
-      ...credential({ lifeTime: 1 }),
-      'acme/clients/shop.json': SHOP,
-      'beta/clients/shop.json': { ...SHOP, roles: [] },
-    };
+    const folder = { ...credential({ lifeTime: 1 }), 'acme/clients/shop.json': SHOP, 'beta/clients/shop.json': { ...SHOP, roles: [] } };
     expect(await faults(folder)).to.deep.equal([
       'acme/tenant.json',
       'beta/clients/shop.json roles',
@@ -284,11 +252,7 @@ describe('The check of a folder', () => {
 
   it('begins each note with what it is about, also without the list of those concerned', async () => {
     const { advice } = await world.check({
-      'beta/tenant.json': {
-        name: 'Beta',
-        profile: 'haip',
-        statusListConfig: { ttl: 200_000, capacity: 1_000 },
-      },
+      'beta/tenant.json': { name: 'Beta', profile: 'haip', statusListConfig: { ttl: 200_000, capacity: 1_000 } },
       'beta/issuance/credentials/card.json': CARD,
       'beta/issuance/credentials/one-proof.json': {
         ...{ ...CARD, id: 'one-proof' },
@@ -305,21 +269,14 @@ describe('The check of a folder', () => {
 
   it('warns of a client for configurations that there are not', async () => {
     const shop = { ...SHOP, allowedIssuanceConfigs: ['card', 'nothing'] };
-    const { faults: found, warnings } = await world.check({
-      ...credential({}),
-      'beta/clients/shop.json': shop,
-    });
+    const { faults: found, warnings } = await world.check({ ...credential({}), 'beta/clients/shop.json': shop });
     expect(found).to.deep.equal([]);
     expect(warnings.map(({ file, path }) => [file, path])).to.deep.equal([['beta/clients/shop.json', 'allowedIssuanceConfigs.1']]);
   });
 
   it('quotes no value of the environment', async () => {
     const entities = [
-      {
-        type: 'internal',
-        issuerKeyChainId: 'from-the-outside',
-        info: { name: 'Beta', country: 'DE', streetAddress: 'Weg 1' },
-      },
+      { type: 'internal', issuerKeyChainId: 'from-the-outside', info: { name: 'Beta', country: 'DE', streetAddress: 'Weg 1' } },
     ];
     const folder = { ...BETA, 'beta/trust-lists/ours.json': { entities } };
     const { faults: found } = await world.check(folder, ['from-the-outside']);

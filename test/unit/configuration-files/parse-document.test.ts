@@ -150,10 +150,7 @@ describe('placeholders in configuration files', () => {
 
   it('are replaced in texts only, at any depth; names and other values are unchanged', () => {
     const document: Json = { [of('NAME')]: [1, true, null, { x: of('NAME') }], n: 7 };
-    expect(fillPlaceholders(document, ENVIRONMENT, []).value).to.deep.equal({
-      [of('NAME')]: [1, true, null, { x: 'value' }],
-      n: 7,
-    });
+    expect(fillPlaceholders(document, ENVIRONMENT, []).value).to.deep.equal({ [of('NAME')]: [1, true, null, { x: 'value' }], n: 7 });
   });
 
   it('leave out line breaks at the end of a variable, which secrets read from files have', () => {
@@ -179,14 +176,7 @@ describe('placeholders in configuration files', () => {
   });
 
   it('can be restored in displayed values', () => {
-    const { used } = fillPlaceholders(
-      [of('A'), of('B'), of('C:default')],
-      {
-        A: 'a secret',
-        B: 'a secret(2)',
-      },
-      [],
-    );
+    const { used } = fillPlaceholders([of('A'), of('B'), of('C:default')], { A: 'a secret', B: 'a secret(2)' }, []);
     expect(withoutValues('no "a secret(2)", noa secret, the default', used)).to.equal(`no "${of('B')}", no${of('A')}, the default`);
     expect(withoutValues('nothing', new Map())).to.equal('nothing');
   });
@@ -246,16 +236,8 @@ describe('placeholders in configuration files', () => {
 
 describe('A file in the folder of a tenant', () => {
   it('is identified by its path', () => {
-    expect(locationOf('keys/signing.json')).to.deep.equal({
-      kind: 'key-chain',
-      name: 'signing',
-      format: 'json',
-    });
-    expect(locationOf('keys/signing.yaml')).to.deep.equal({
-      kind: 'key-chain',
-      name: 'signing',
-      format: 'yaml',
-    });
+    expect(locationOf('keys/signing.json')).to.deep.equal({ kind: 'key-chain', name: 'signing', format: 'json' });
+    expect(locationOf('keys/signing.yaml')).to.deep.equal({ kind: 'key-chain', name: 'signing', format: 'yaml' });
     expect(locationOf('keys/signing.yml')?.format).to.equal('yaml');
     for (const path of ['keys/a/b.json', 'key/signing.json', 'keys/signing.txt', 'keys/signing', 'signing.json', 'other.json', '']) {
       expect(locationOf(path), path).to.equal(undefined);

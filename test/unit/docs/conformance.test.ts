@@ -58,13 +58,7 @@ describe('The table of requirements', () => {
 
   it('rejects a title with a placeholder, which stands for many cases', () => {
     const file = 'unit/docs/conformance.test.ts: ';
-    const row = (title: string) => ({
-      section: '1',
-      word: 'MUST',
-      text: 'x',
-      ours: 'y',
-      tests: [file + title],
-    });
+    const row = (title: string) => ({ section: '1', word: 'MUST', text: 'x', ours: 'y', tests: [file + title] });
     const name = '$'.concat('{name}');
     const long = `names a test, or the reason why not, for each sentence of ${name}`;
     expect(faultsOf(row(long))).to.deep.equal([]);

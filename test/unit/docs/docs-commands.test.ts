@@ -46,9 +46,7 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     'Somebody asks for erasure': [OPERATING, OPERATING, OPERATING],
     'Anchors of the audit log': [OPERATING, OPERATING],
   },
-  'backup-and-restore.md': {
-    'At three in the morning': Array.from({ length: 6 }, () => BACKUP),
-  },
+  'backup-and-restore.md': { 'At three in the morning': Array.from({ length: 6 }, () => BACKUP) },
   'first-hour.md': {
     Start: [FIRST_HOUR],
     'Two tenants': [FIRST_HOUR],

@@ -90,10 +90,7 @@ describe('the doctor, about the machine', () => {
     volatileFileSystem: () => undefined,
   };
   const judge = (machine: Partial<Machine>, changes: Record<string, string> = {}) =>
-    checkMachine(readSettings({ ...VALID, DATABASE_URL: 'sqlite:/tmp/none.sqlite', ...changes }), {
-      ...good,
-      ...machine,
-    });
+    checkMachine(readSettings({ ...VALID, DATABASE_URL: 'sqlite:/tmp/none.sqlite', ...changes }), { ...good, ...machine });
   const of = (check: string, findings: readonly Finding[]) => findings.find((finding) => finding.check === check)?.outcome;
 
   it('is content with one that suffices', () => {

@@ -49,10 +49,7 @@ describe('Addresses', () => {
       ['get', '/'],
     ] as const;
     expect(await ask(routes, 'GET', '/session')).to.deep.equal({ answer: '0 /session', params: {} });
-    expect(await ask(routes, 'GET', '/session/a%20b')).to.deep.equal({
-      answer: '1 /session/:id',
-      params: { id: 'a b' },
-    });
+    expect(await ask(routes, 'GET', '/session/a%20b')).to.deep.equal({ answer: '1 /session/:id', params: { id: 'a b' } });
     expect(await ask(routes, 'DELETE', '/session/1')).to.deep.include({ answer: '2 /session/:id' });
     expect(await ask(routes, 'GET', '/acme/offer/__proto__')).to.deep.equal({
       answer: '3 /:tenant/offer/:id',
@@ -79,10 +76,7 @@ describe('Addresses', () => {
     ] as const;
     expect(await ask(both, 'GET', '/session/1')).to.deep.include({ answer: '0 /:tenant/:name' });
     const passing = [['get', '/:tenant/:name', pass], ['get', '/session/:id'] as const] as const;
-    expect(await ask(passing, 'GET', '/session/1')).to.deep.equal({
-      answer: '1 /session/:id',
-      params: { id: '1' },
-    });
+    expect(await ask(passing, 'GET', '/session/1')).to.deep.equal({ answer: '1 /session/:id', params: { id: '1' } });
     expect(await ask(passing, 'GET', '/acme/1')).to.deep.equal({ error: undefined });
   });
 
@@ -161,10 +155,7 @@ describe('jobs of a process with a broker', () => {
       execute: sinon.fake.resolves({ rotated: 0, renewed: 0, forgotten: 0, last: undefined }),
       renew: sinon.fake.resolves({ rotated: 1, renewed: 0, forgotten: 0 }),
     };
-    lists = {
-      execute: sinon.fake.resolves({ renewed: 0, last: undefined }),
-      renew: sinon.fake.resolves(true),
-    };
+    lists = { execute: sinon.fake.resolves({ renewed: 0, last: undefined }), renew: sinon.fake.resolves(true) };
     const container = new Container();
     container.bind(Store).toConstantValue(store);
     container.bind(Clock).toConstantValue({ now: () => new Date() });

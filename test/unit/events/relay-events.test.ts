@@ -200,11 +200,7 @@ describe('Work of any process', () => {
       const trustListPublisher = new TrustListPublisher(world);
       renewal = new RenewTrustLists({ ...world, log: new SilentLog(), trustListPublisher });
       const entities = [
-        {
-          type: 'internal' as const,
-          issuerKeyChainId: 'signing',
-          info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
-        },
+        { type: 'internal' as const, issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } },
       ];
       await new CreateTrustList({ ...world, trustListPublisher }).execute(caller(), { id: 'list', entities });
     });
@@ -244,12 +240,7 @@ describe('Work of any process', () => {
     beforeEach(async () => {
       log = new SilentLog();
       renewal = new RenewKeyChains({ ...world, log });
-      const chain = {
-        id: 'turning',
-        usageType: 'signing' as const,
-        rotationEnabled: true,
-        rotationIntervalDays: 30,
-      };
+      const chain = { id: 'turning', usageType: 'signing' as const, rotationEnabled: true, rotationIntervalDays: 30 };
       await new CreateKeyChain(world).execute(world.caller(['issuance:manage']), chain);
     });
 

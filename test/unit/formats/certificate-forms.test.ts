@@ -90,13 +90,8 @@ describe('The extensions of a certificate', () => {
     const spki = ({ publicKey }: { readonly publicKey: KeyObject }) => publicKey.export({ format: 'der', type: 'spki' });
     const names = { subject: 'CN=A', issuer: 'CN=B' };
     const jwkOf = async (bytes: Buffer) => parseCertificate(bytesOf({ certificate: await pretend(names, bytes) }))?.publicJwk;
-    expect(await jwkOf(spki(generateKeyPairSync('ed25519')))).to.include({
-      kty: 'OKP',
-      crv: 'Ed25519',
-    });
-    expect(await jwkOf(spki(generateKeyPairSync('ec', { namedCurve: 'P-384' })))).to.include({
-      crv: 'P-384',
-    });
+    expect(await jwkOf(spki(generateKeyPairSync('ed25519')))).to.include({ kty: 'OKP', crv: 'Ed25519' });
+    expect(await jwkOf(spki(generateKeyPairSync('ec', { namedCurve: 'P-384' })))).to.include({ crv: 'P-384' });
     for (const type of ['rsa', 'rsa-pss'] as const) {
       const key = spki(generateKeyPairSync(type as 'rsa', { modulusLength: 2048 }));
       const read = parseCertificate(bytesOf({ certificate: await pretend(names, key) }));
@@ -245,12 +240,7 @@ describe('The revocation sources of a certificate', () => {
   const responders = (...all: Buffer[]) => new Extension('1.3.6.1.5.5.7.1.1', false, der(0x30, ...all));
 
   it('is empty without extensions', async () => {
-    expect(await sources()).to.deep.include({
-      points: [],
-      responders: [],
-      hasSources: false,
-      isNeverRevoked: false,
-    });
+    expect(await sources()).to.deep.include({ points: [], responders: [], hasSources: false, isNeverRevoked: false });
     expect((await sources()).lifetime).to.equal(365 * 86_400_000);
   });
 

@@ -197,16 +197,8 @@ describe('Validating a certificate path', () => {
   });
 
   it('refuses unknown critical extensions and name constraints', async () => {
-    const critical = await make({
-      name: 'CN=X',
-      by: root,
-      extra: [new Extension('1.2.3.4', true, Buffer.of(5, 0))],
-    });
-    const harmless = await make({
-      name: 'CN=X',
-      by: root,
-      extra: [new Extension('1.2.3.4', false, Buffer.of(5, 0))],
-    });
+    const critical = await make({ name: 'CN=X', by: root, extra: [new Extension('1.2.3.4', true, Buffer.of(5, 0))] });
+    const harmless = await make({ name: 'CN=X', by: root, extra: [new Extension('1.2.3.4', false, Buffer.of(5, 0))] });
     expect(judge([critical], [root])).to.equal('certificate_profile');
     expect(judge([harmless], [root])).to.equal('trusted');
     const extra = [new Extension('2.5.29.30', false, Buffer.of(0x30, 0))];
@@ -221,9 +213,7 @@ describe('Validating a certificate path', () => {
     const certificates = new NodeCertificates();
     const anchors = [{ certificate: base64(root) }];
     const at = (time: string) => {
-      const verdict = certificates.verifyChain([base64(under), base64(short)], anchors, new Date(time), {
-        purpose: 'SD-JWT VC',
-      });
+      const verdict = certificates.verifyChain([base64(under), base64(short)], anchors, new Date(time), { purpose: 'SD-JWT VC' });
       return verdict.trusted ? 'trusted' : verdict.reason;
     };
     expect(at('2027-01-15T00:00:00Z')).to.equal('trusted');
@@ -332,13 +322,7 @@ describe('The purpose of a certificate', () => {
       it('is restricted by authorities in between, not by the anchor', async () => {
         for (const usage of [...KNOWN, ANY]) {
           const isFine = usage === ANY || right.includes(usage);
-          const middle = await certify({
-            name: 'Middle',
-            by: root,
-            ca: true,
-            purposes: [usage],
-            critical: true,
-          });
+          const middle = await certify({ name: 'Middle', by: root, ca: true, purposes: [usage], critical: true });
           const leaf = await leafFor(right.slice(0, 1), false, middle);
           expect(judge(purpose, [leaf, middle]), usage).to.equal(isFine ? 'trusted' : 'certificate_profile');
           expect(judge(purpose, [leaf], [middle]), usage).to.equal('trusted');
@@ -438,10 +422,7 @@ describe('The times of a certificate', () => {
   it('are those of the certificate when they can be read', async () => {
     const validity = { notBefore: '260101000000Z', notAfter: '280229123456Z' };
     const leaf = await certify({ name: 'Leaf', validity });
-    expect(read(leaf)).to.deep.include({
-      notBefore: new Date('2026-01-01T00:00:00Z'),
-      notAfter: new Date('2028-02-29T12:34:56Z'),
-    });
+    expect(read(leaf)).to.deep.include({ notBefore: new Date('2026-01-01T00:00:00Z'), notAfter: new Date('2028-02-29T12:34:56Z') });
     expect(judge([leaf], [leaf])).to.equal('trusted');
   });
 

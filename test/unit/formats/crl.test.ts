@@ -41,10 +41,7 @@ describe('A certificate revocation list', () => {
     expect(list.thisUpdate.toISOString()).to.equal('2026-06-01T00:00:00.000Z');
     expect(list.nextUpdate.toISOString(), 'a GeneralizedTime').to.equal('2050-06-02T00:00:00.000Z');
     expect(list.algorithm.oid).to.equal('1.2.840.10045.4.3.2');
-    expect(revokedBy(list).find(Buffer.from([1, 2]))).to.deep.equal({
-      since: new Date('2026-05-01T00:00:00Z'),
-      reason: 'superseded',
-    });
+    expect(revokedBy(list).find(Buffer.from([1, 2]))).to.deep.equal({ since: new Date('2026-05-01T00:00:00Z'), reason: 'superseded' });
     expect(revokedBy(list).find(Buffer.from([2, 1]))).to.equal(undefined);
   });
 
@@ -203,10 +200,7 @@ describe('The form of a certificate revocation list', () => {
     const scopes = (...fields: Buffer[]) => extended(scope(...fields)).scope;
     expect(scopes(FLAG.users)).to.deep.equal({ only: 'users' });
     expect(scopes(FLAG.authorities)).to.deep.equal({ only: 'authorities' });
-    expect(scopes(scopeOf('http://a.example/crl'), FLAG.users)).to.deep.equal({
-      points: ['http://a.example/crl'],
-      only: 'users',
-    });
+    expect(scopes(scopeOf('http://a.example/crl'), FLAG.users)).to.deep.equal({ points: ['http://a.example/crl'], only: 'users' });
     expect(scopes(...['810100', '820100', '840100', '850100'].map(hex)), 'what is not set').to.deep.equal({});
     const directory = der(0xa4, NAME);
     const both = der(0xa0, der(0xa0, directory, der(0x86, Buffer.from('http://a.example'))));
@@ -232,10 +226,7 @@ describe('The form of the entries of a revocation list', () => {
   const since = new Date('2026-06-01T00:00:00Z');
 
   it('have the reason of the reason extension', () => {
-    expect(found(entryOf(SERIAL, der(0x30, other(false), reason(4))))).to.deep.equal({
-      since,
-      reason: 'superseded',
-    });
+    expect(found(entryOf(SERIAL, der(0x30, other(false), reason(4))))).to.deep.equal({ since, reason: 'superseded' });
     expect(found(entryOf(SERIAL, der(0x30, other(false))))).to.deep.equal({ since, reason: 'unspecified' });
   });
 

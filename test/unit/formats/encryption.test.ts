@@ -20,13 +20,7 @@ const PLAINTEXT = '{"vp_token":{"pid":["x"]},"state":"ü"}';
 
 async function encrypt(
   to: EncryptionKeyPair,
-  options: {
-    enc?: string;
-    alg?: string;
-    plaintext?: string;
-    header?: Record<string, string>;
-    kid?: string;
-  } = {},
+  options: { enc?: string; alg?: string; plaintext?: string; header?: Record<string, string>; kid?: string } = {},
 ): Promise<string> {
   const { enc = 'A256GCM', alg = 'ECDH-ES', plaintext = PLAINTEXT, header, kid = to.publicJwk.kid } = options;
   const { kty, crv, x, y } = to.publicJwk;
@@ -302,11 +296,7 @@ describe('The response encryption of a wallet', () => {
   const { jwk, privateJwk } = responseKey();
   const good = { jwk, enc: 'A256GCM' };
   const read = (wanted: unknown, offer: object = {}) =>
-    parseResponseEncryption({ credential_response_encryption: wanted } as JsonObject, {
-      use: 'optional',
-      encrypted: true,
-      ...offer,
-    });
+    parseResponseEncryption({ credential_response_encryption: wanted } as JsonObject, { use: 'optional', encrypted: true, ...offer });
   const refusal = (wanted: unknown, offer?: object) => {
     try {
       read(wanted, offer);
@@ -319,17 +309,9 @@ describe('The response encryption of a wallet', () => {
   it('is read with and without kid, use and zip', () => {
     const { x, y } = jwk;
     const recipient = { kty: 'EC', crv: 'P-256', x, y };
-    expect(read(good)).to.deep.equal({
-      recipient: { ...recipient, kid: 'w-1' },
-      enc: 'A256GCM',
-      zip: undefined,
-    });
+    expect(read(good)).to.deep.equal({ recipient: { ...recipient, kid: 'w-1' }, enc: 'A256GCM', zip: undefined });
     const { kid: _, ...bare } = { ...jwk, use: 'enc' };
-    expect(read({ jwk: bare, enc: 'A128GCM', zip: 'DEF', more: 1 })).to.deep.equal({
-      recipient,
-      enc: 'A128GCM',
-      zip: 'DEF',
-    });
+    expect(read({ jwk: bare, enc: 'A128GCM', zip: 'DEF', more: 1 })).to.deep.equal({ recipient, enc: 'A128GCM', zip: 'DEF' });
     expect(parseResponseEncryption({}, { use: 'optional', encrypted: false })).to.equal(undefined);
   });
 

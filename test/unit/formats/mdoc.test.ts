@@ -90,10 +90,7 @@ async function makeCertificates(): Promise<{ readonly leaf: string; readonly roo
     publicKey,
     extensions: [usage(KeyUsageFlags.digitalSignature), new ExtendedKeyUsageExtension([USAGE], true)],
   });
-  return {
-    leaf: Buffer.from(leaf.rawData).toString('base64'),
-    root: Buffer.from(ca.rawData).toString('base64'),
-  };
+  return { leaf: Buffer.from(leaf.rawData).toString('base64'), root: Buffer.from(ca.rawData).toString('base64') };
 }
 
 let certificates: { readonly leaf: string; readonly root: string };
@@ -128,12 +125,7 @@ function issue(changes: Partial<MdocContents> = {}): CborMap {
   return decodeCbor(Buffer.from(sealed, 'base64url')) as CborMap;
 }
 
-type Device = {
-  readonly nameSpaces?: Cbor;
-  readonly payload?: Buffer;
-  readonly auth?: Cbor;
-  readonly key?: Key;
-};
+type Device = { readonly nameSpaces?: Cbor; readonly payload?: Buffer; readonly auth?: Cbor; readonly key?: Key };
 
 function signDevice({ nameSpaces = new Map(), payload, auth, key = holder }: Device = {}): Cbor {
   const encoded = embed(encodeCbor(nameSpaces));
@@ -141,12 +133,7 @@ function signDevice({ nameSpaces = new Map(), payload, auth, key = holder }: Dev
   const bytes = deviceAuthenticationBytes(transcript, DOC_TYPE, encoded);
   const signature = signBytes(sigStructure(protectedBytes, bytes), key);
   const unprotectedHeader = new Map();
-  const deviceSignature = buildCoseSign1({
-    protectedBytes,
-    unprotectedHeader,
-    signature,
-    ...(payload && { payload }),
-  });
+  const deviceSignature = buildCoseSign1({ protectedBytes, unprotectedHeader, signature, ...(payload && { payload }) });
   return { nameSpaces: encoded, deviceAuth: auth ?? { deviceSignature } };
 }
 
@@ -423,9 +410,7 @@ describe('The security object of an mdoc', () => {
     const item = (digestID: number, elementIdentifier: string, elementValue: Cbor) =>
       embed(encodeCbor({ digestID, random: Buffer.alloc(16), elementIdentifier, elementValue }));
     const items = [item(0, 'odd', 'a\0b'), item(1, 'even', Number.NaN)];
-    const digests = {
-      [NAMESPACE]: new Map(items.map(({ encoded: whole }, id) => [id, hash('sha256', whole, 'buffer')])),
-    };
+    const digests = { [NAMESPACE]: new Map(items.map(({ encoded: whole }, id) => [id, hash('sha256', whole, 'buffer')])) };
     const issued = resign(withItems(issue(), items), replace('valueDigests', digests));
     const { namespaces } = check(present(issued));
     expect(namespaces[NAMESPACE]?.['even']).to.equal(null);
@@ -471,11 +456,7 @@ describe('The security object of an mdoc', () => {
 
   it('requires device binding under HAIP, whatever the query allows', () => {
     const issued = issue();
-    const text = encodeCbor({
-      version: '1.0',
-      documents: [{ docType: DOC_TYPE, issuerSigned: issued }],
-      status: 0,
-    }).toString('base64url');
+    const text = encodeCbor({ version: '1.0', documents: [{ docType: DOC_TYPE, issuerSigned: issued }], status: 0 }).toString('base64url');
     const outcome = (haip: boolean) => outcomeOf(() => check(text, { holderBinding: false, haip }));
     expect([outcome(false), outcome(true)]).to.deep.equal(['accepted', 'device_auth_missing']);
   });

@@ -268,12 +268,7 @@ describe('The selective disclosure of claims by a frame', () => {
 
   it('has the configured number of decoys, and one for each absent optional property', () => {
     const issue = (claims: JsonObject, frame: Parameters<typeof prepareSdJwt>[0]['frame']) => {
-      const contents = {
-        header: {},
-        alwaysVisible: {},
-        claims,
-        random: (length: number) => Buffer.alloc(length, 7),
-      };
+      const contents = { header: {}, alwaysVisible: {}, claims, random: (length: number) => Buffer.alloc(length, 7) };
       const { signingInput, disclosures } = prepareSdJwt(frame === undefined ? contents : { ...contents, frame });
       return { payload: parseSdJwt(`${signingInput}.AA~`).issuer.payload, disclosures };
     };
@@ -290,11 +285,7 @@ describe('The selective disclosure of claims by a frame', () => {
   });
 
   it('does not allow them to replace claims of the issuer', () => {
-    const contents = {
-      header: {},
-      claims: { vct2: 1 },
-      random: (length: number) => Buffer.alloc(length),
-    };
+    const contents = { header: {}, claims: { vct2: 1 }, random: (length: number) => Buffer.alloc(length) };
     expect(() => prepareSdJwt({ ...contents, alwaysVisible: { vct2: 2 } })).to.throw(Failure, 'is set by the issuer');
     expect(() => prepareSdJwt({ ...contents, alwaysVisible: { other: 2 } })).to.not.throw();
   });

@@ -72,17 +72,8 @@ describe('Issuing an SD-JWT', () => {
   });
 
   it('reveals nothing of a hidden claim without its disclosure', () => {
-    const claims = {
-      name: 'Erika',
-      age: 44,
-      nationalities: ['DE', 'FR'],
-      address: { street: 'x', city: 'y' },
-    };
-    const frame = parseDisclosureFrame({
-      _sd: ['name', 'age'],
-      nationalities: { _sd: [0, 1] },
-      address: { _sd: ['street'] },
-    });
+    const claims = { name: 'Erika', age: 44, nationalities: ['DE', 'FR'], address: { street: 'x', city: 'y' } };
+    const frame = parseDisclosureFrame({ _sd: ['name', 'age'], nationalities: { _sd: [0, 1] }, address: { _sd: ['street'] } });
     const text = issue(claims, frame);
     const { issuer } = parseSdJwt(text);
     const bare = processDisclosures(issuer.payload, []).claims;
@@ -168,9 +159,7 @@ describe('A disclosure frame', () => {
     { _sd_decoy: '1' },
     { child: 1 },
     JSON.parse('{"__proto__":{}}'),
-    ...['iss', 'nbf', 'exp', 'cnf', 'vct', 'vct#integrity', 'aka_vcts', 'status', 'aud', '_sd_alg'].map((name) => ({
-      _sd: [name],
-    })),
+    ...['iss', 'nbf', 'exp', 'cnf', 'vct', 'vct#integrity', 'aka_vcts', 'status', 'aud', '_sd_alg'].map((name) => ({ _sd: [name] })),
     { cnf: { _sd: ['jwk'] } },
   ];
   for (const frame of refused) {

@@ -97,12 +97,7 @@ function sealedWith(prepared: ReturnType<typeof prepareSdJwt>, disclosed: JsonOb
 function present(changes: Changes = {}): string {
   const prepared = prepareSdJwt({
     header: { alg: 'ES256', typ: 'dc+sd-jwt', x5c: ['AAAA'], ...changes.header },
-    alwaysVisible: withoutNull({
-      vct: 'urn:card',
-      iat: NOW - 10,
-      cnf: { jwk: holder.jwk },
-      ...changes.visible,
-    }),
+    alwaysVisible: withoutNull({ vct: 'urn:card', iat: NOW - 10, cnf: { jwk: holder.jwk }, ...changes.visible }),
     claims: changes.claims ?? { name: 'Erika' },
     frame: parseDisclosureFrame({ _sd: ['name'] }),
     random: randomBytes,

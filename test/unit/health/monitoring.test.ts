@@ -55,9 +55,7 @@ describe('Measured endings in the database', () => {
     const read = sinon.spy(world.store, 'forTenant');
     expect([...(await run())]).to.have.members(['acme', 'bank', 'city']);
     expect(read.callCount).to.equal(0);
-    await world.store.forTenant('bank' as TenantId, ({ keyChains }) => keyChains.remove('signing'), {
-      by: 'system',
-    });
+    await world.store.forTenant('bank' as TenantId, ({ keyChains }) => keyChains.remove('signing'), { by: 'system' });
     await world.store.forService(({ tenants }) => tenants.remove('city' as TenantId), { by: 'system' });
     read.resetHistory();
     expect([...(await run())]).to.have.members(['acme', 'bank']);
@@ -91,17 +89,17 @@ describe('Measured endings in the database', () => {
       ['{"alg":"ES256"}', `{"exp":${exp}}`, 'x'].map((part) => Buffer.from(part).toString('base64url')).join('.');
     const soon = Math.floor(Date.now() / 1000) + 86_400;
     const forTenant = world.store.forTenant.bind(world.store) as (...asked: unknown[]) => Promise<never>;
-    const stub = sinon.stub(world.store, 'forTenant').callsFake(((id: string, work: (own: object) => unknown) =>
-      forTenant(id, async (own: object) =>
-        work({
-          ...own,
-          keyChains: { list: async () => [] },
-          issuanceConfiguration: { list: async () => [] },
-          presentationConfigurations: {
-            list: async () => [{ id: 'p', registrationCert: { jwt: jwtOf(id === 'acme' ? 1e300 : soon) } }],
-          },
-        }),
-      )) as never);
+    const stub = sinon
+      .stub(world.store, 'forTenant')
+      .callsFake(((id: string, work: (own: object) => unknown) =>
+        forTenant(id, async (own: object) =>
+          work({
+            ...own,
+            keyChains: { list: async () => [] },
+            issuanceConfiguration: { list: async () => [] },
+            presentationConfigurations: { list: async () => [{ id: 'p', registrationCert: { jwt: jwtOf(id === 'acme' ? 1e300 : soon) } }] },
+          }),
+        )) as never);
     const metrics = new PrometheusMetrics({ version: '1', commit: null, tenants: 0 });
     await new MeasureStored(world as never).begin(metrics, 10)();
     stub.restore();

@@ -65,11 +65,7 @@ describe('Key references', () => {
 
   it('are accepted by either name', () => {
     const body = { certId: 'one', accessCertId: 'two', trustAnchors: [{ certId: 'three' }] };
-    expect(accepted(body)).to.deep.equal({
-      keyChainId: 'one',
-      accessKeyChainId: 'two',
-      trustAnchors: [{ keyChainId: 'three' }],
-    });
+    expect(accepted(body)).to.deep.equal({ keyChainId: 'one', accessKeyChainId: 'two', trustAnchors: [{ keyChainId: 'three' }] });
     expect(accepted({ certId: 'one', keyChainId: 'one' })).to.deep.equal({ keyChainId: 'one' });
     expect(accepted({ certId: null })).to.deep.equal({ keyChainId: null });
   });
@@ -123,10 +119,7 @@ describe('Health', () => {
     ];
     const viewFor = (showsNames: boolean) =>
       toHealthView({ healthy: true, degraded: true, probes }, { version: '0.2.0', commit: null }, { showsNames });
-    expect(viewFor(false).details).to.deep.equal({
-      database: { status: 'up' },
-      'key-providers': { status: 'down' },
-    });
+    expect(viewFor(false).details).to.deep.equal({ database: { status: 'up' }, 'key-providers': { status: 'down' } });
     expect(JSON.stringify(viewFor(false)))
       .to.not.include('house')
       .and.not.include('hsm');
@@ -216,10 +209,7 @@ describe('The description of the interface', () => {
     const document = buildOpenApi(routes, { publicUrl: 'https://id.example', version: '1' });
     const { paths } = document as { paths: Record<string, { post: Record<string, never> }> };
     const turn = paths['/thing/{id}/turn-round']?.post;
-    expect(turn).to.deep.include({
-      security: [{ bearer: [] }, { clientCredentials: [] }],
-      'x-roles': ['issuance:manage'],
-    });
+    expect(turn).to.deep.include({ security: [{ bearer: [] }, { clientCredentials: [] }], 'x-roles': ['issuance:manage'] });
     expect(turn).to.have.nested.property('requestBody.content.application/json.example.keyChainId', 'x');
     expect(turn).to.have.nested.property('parameters[0].name', 'id');
     expect(turn?.['responses']).to.have.all.keys(...'201 400 401 403 404 409 413 415 500 503'.split(' '));
@@ -251,10 +241,7 @@ const display = [{ name: 'Acme', locale: 'en' }];
 /** Documents of the kinds of which there are warnings; those are for whole ones. */
 const WHOLE: { readonly [kind in EditedKind]?: object } = {
   'issuance-configuration': IssuanceConfigurationBody.parse({ display }),
-  'credential-configuration': CredentialConfigurationBody.parse({
-    id: 'one',
-    config: { format: 'dc+sd-jwt', display },
-  }),
+  'credential-configuration': CredentialConfigurationBody.parse({ id: 'one', config: { format: 'dc+sd-jwt', display } }),
   'presentation-configuration': PresentationConfigurationBody.parse({
     id: 'one',
     dcql_query: { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['urn:a'] } }] },

@@ -70,10 +70,12 @@ describe('A batch of a configuration with a reuse policy', () => {
   });
 
   it('is not issued from adjacent entries', async () => {
-    const allocate = sinon.stub(world.statusAllocator, 'allocate').callsFake(async (_configured, _configuration, count) => ({
-      ...{ listId: 'list', uri: 'https://list.example', capacity: 100_000, firstCounter: 0 },
-      indices: Array.from({ length: count }, (_, index) => (index * 7) % 50),
-    }));
+    const allocate = sinon
+      .stub(world.statusAllocator, 'allocate')
+      .callsFake(async (_configured, _configuration, count) => ({
+        ...{ listId: 'list', uri: 'https://list.example', capacity: 100_000, firstCounter: 0 },
+        indices: Array.from({ length: count }, (_, index) => (index * 7) % 50),
+      }));
     const giveBack = sinon.stub(world.statusAllocator, 'release');
     expect(await endOf(asking('once', 6))).to.equal('credential_request_denied');
     expect(giveBack.callCount).to.equal(allocate.callCount).and.be.above(2);
@@ -193,10 +195,7 @@ describe('A batch that could be linked', () => {
 });
 
 const ROTATING = { details: ['rotating-batch'], batch_size: 5, reissue_trigger_lifetime_left: 3600 };
-const PER_PARTY = {
-  details: ['per-relying-party'],
-  ...{ batch_size: 20, reissue_trigger_unused: 0, reissue_trigger_lifetime_left: 3600 },
-};
+const PER_PARTY = { details: ['per-relying-party'], ...{ batch_size: 20, reissue_trigger_unused: 0, reissue_trigger_lifetime_left: 3600 } };
 const body = (options: readonly object[], changes: object = {}) => ({
   config: { format: 'dc+sd-jwt', display: DISPLAY },
   vct: 'urn:card:1',
@@ -283,17 +282,8 @@ const SCHEMA: JsonObject = {
   },
   $defs: { address: { type: 'object', properties: { street: {}, flat: {} } } },
 };
-const FRAME = {
-  _sd: ['name', 'title', 'address', 'unknown'],
-  address: { _sd: ['street', 'flat'] },
-  languages: { _sd: [0, 1] },
-};
-const WHOLE = {
-  name: 'Ada',
-  title: 'Dr',
-  address: { street: 'Main Street', flat: 1 },
-  languages: ['de', 'en'],
-};
+const FRAME = { _sd: ['name', 'title', 'address', 'unknown'], address: { _sd: ['street', 'flat'] }, languages: { _sd: [0, 1] } };
+const WHOLE = { name: 'Ada', title: 'Dr', address: { street: 'Main Street', flat: 1 }, languages: ['de', 'en'] };
 
 /** Digests at every place that has some, with those within disclosed values. */
 function digests(value: Json, at = '', found: Record<string, number> = {}): Record<string, number> {

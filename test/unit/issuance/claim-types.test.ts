@@ -73,10 +73,7 @@ describe('Types of mdoc elements', () => {
     const claimsByNamespace = { [MDL]: { height: 180.5 } };
     const config = configOf(MDL, { claimsByNamespace });
     expect(findConfigurationProblems({ config, keyBinding: true })).to.deep.equal([
-      {
-        path: `config.claimsByNamespace.${MDL}.height`,
-        message: 'must be a whole number of at least 0 (ISO/IEC 18013-5 table 5)',
-      },
+      { path: `config.claimsByNamespace.${MDL}.height`, message: 'must be a whole number of at least 0 (ISO/IEC 18013-5 table 5)' },
     ]);
   });
 

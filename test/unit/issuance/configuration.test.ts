@@ -14,27 +14,16 @@ import type { JsonObject } from '../../../domain/shared/json.ts';
 import { TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 import { aConfiguration, anMdoc, DISPLAY, faultyPaths, MDL, MDL_NAMESPACE } from './kit.ts';
 
-const EMPTY = {
-  display: [],
-  claims: [],
-  cryptographic_binding_methods_supported: [],
-  credential_signing_alg_values_supported: [],
-};
+const EMPTY = { display: [], claims: [], cryptographic_binding_methods_supported: [], credential_signing_alg_values_supported: [] };
 const BOUND = 'config.cryptographic_binding_methods_supported';
 const SIGNED = 'config.credential_signing_alg_values_supported';
 const stating = <T extends { config: object }>(body: T, methods: unknown[], algorithms: unknown[] = []) => ({
   ...body,
-  config: {
-    ...body.config,
-    cryptographic_binding_methods_supported: methods,
-    credential_signing_alg_values_supported: algorithms,
-  },
+  config: { ...body.config, cryptographic_binding_methods_supported: methods, credential_signing_alg_values_supported: algorithms },
 });
 const MDOC = { config: { format: 'mso_mdoc', display: DISPLAY, docType: MDL } };
 const mdoc = (config: object, more: object = {}) => ({ config: { ...MDOC.config, ...config }, ...more });
-const paths = (format: object, ...all: unknown[]) => ({
-  config: { ...format, claims: all.map((path) => ({ path })) },
-});
+const paths = (format: object, ...all: unknown[]) => ({ config: { ...format, claims: all.map((path) => ({ path })) } });
 const TEXT = { type: 'string' };
 const OPEN = { type: 'object', properties: { name: TEXT } };
 const CLOSED = { ...OPEN, additionalProperties: false };
@@ -66,11 +55,7 @@ describe('A credential configuration', () => {
     ['a frame over described claims', { ...described(['age'], ['all', null, 'a']), disclosureFrame: { _sd: ['age'] } }],
     [
       'a frame over one claim of each',
-      {
-        ...ofClaims({ _sd: ['name', 'age', 'more'] }),
-        ...described(['age']),
-        schema: { properties: { more: {} } },
-      },
+      { ...ofClaims({ _sd: ['name', 'age', 'more'] }), ...described(['age']), schema: { properties: { more: {} } } },
     ],
     ['a frame over a claim that its type alone describes', { ...ofClaims({ _sd: ['age'] }), vct: { claims: [{ path: ['age'] }] } }],
     [
@@ -171,10 +156,7 @@ describe('A credential configuration', () => {
     ['a frame that misspells a described claim', { ...described(['name']), disclosureFrame: { _sd: ['nmae'] } }, 'disclosureFrame._sd'],
     [
       'a frame that misspells below a described claim',
-      {
-        ...described(['address'], ['address', 'street'], ['other', 'x']),
-        disclosureFrame: { address: { _sd: ['x'] } },
-      },
+      { ...described(['address'], ['address', 'street'], ['other', 'x']), disclosureFrame: { address: { _sd: ['x'] } } },
       'disclosureFrame.address._sd',
     ],
     [
@@ -251,13 +233,7 @@ describe('Mandatory claims', () => {
     display: DISPLAY,
     claims: all.map((path) => ({ path, mandatory: true })),
   });
-  const CLAIMS: JsonObject = {
-    name: 'Ada',
-    address: { town: 'London' },
-    list: [{ a: 1 }, { b: 2 }],
-    none: [],
-    numbers: { '1': 'one' },
-  };
+  const CLAIMS: JsonObject = { name: 'Ada', address: { town: 'London' }, list: [{ a: 1 }, { b: 2 }], none: [], numbers: { '1': 'one' } };
 
   it('are found at any depth', () => {
     const config = mandatory(['name'], ['address', 'town'], ['list', null, 'b'], ['list', 0, 'a'], ['vct']);
@@ -283,9 +259,7 @@ describe('Mandatory claims', () => {
   }
 
   it('are checked in the namespaces of an mdoc, and only if they are mandatory', () => {
-    const { config } = anMdoc({
-      claims: [{ path: [MDL_NAMESPACE, 'sex'], mandatory: true }, { path: [MDL_NAMESPACE, 'portrait'] }],
-    });
+    const { config } = anMdoc({ claims: [{ path: [MDL_NAMESPACE, 'sex'], mandatory: true }, { path: [MDL_NAMESPACE, 'portrait'] }] });
     expect(findMissingClaims(config, { [MDL_NAMESPACE]: { sex: 1 } })).to.deep.equal([]);
     expect(findMissingClaims(config, { [MDL_NAMESPACE]: {} })).to.have.length(1);
   });
@@ -321,15 +295,8 @@ const HARMFUL = [
 ];
 
 describe('An address that wallets and browsers show', () => {
-  const SD_JWT = {
-    id: 'card',
-    config: { format: 'dc+sd-jwt', display: [{ name: 'Card' }] },
-    vct: 'urn:card:1',
-  };
-  const shown = (display: object) => ({
-    ...SD_JWT,
-    config: { ...SD_JWT.config, display: [{ name: 'Card', ...display }] },
-  });
+  const SD_JWT = { id: 'card', config: { format: 'dc+sd-jwt', display: [{ name: 'Card' }] }, vct: 'urn:card:1' };
+  const shown = (display: object) => ({ ...SD_JWT, config: { ...SD_JWT.config, display: [{ name: 'Card', ...display }] } });
   const typed = (vct: object | string) => ({ ...SD_JWT, vct });
 
   /** Where a wallet or a browser is told an image, and how a configuration says it. */
@@ -386,16 +353,8 @@ describe('An address that wallets and browsers show', () => {
     const good = { logo: { uri: 'https://acme.example/ä.png' } };
     const times = { createdAt: new Date(0), updatedAt: new Date(0) } as const;
     const config = { ...SD_JWT.config, display: [{ name: 'Card', locale: 'en', ...odd }] };
-    const vct = {
-      display: [{ name: 'Card', locale: 'en', rendering: { simple: { ...odd, text_color: '#fff' } } }],
-    };
-    const stored = {
-      ...SD_JWT,
-      ...times,
-      keyBinding: true,
-      config,
-      vct,
-    } as unknown as CredentialConfiguration;
+    const vct = { display: [{ name: 'Card', locale: 'en', rendering: { simple: { ...odd, text_color: '#fff' } } }] };
+    const stored = { ...SD_JWT, ...times, keyBinding: true, config, vct } as unknown as CredentialConfiguration;
     const issuance = {
       ...defaultIssuance('Acme'),
       display: [

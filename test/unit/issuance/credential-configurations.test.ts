@@ -85,10 +85,7 @@ describe('The credential configurations of a tenant', () => {
 
   it('change the given properties, and reset those that are null', async () => {
     await put({ description: 'For members', lifeTime: 3_600 });
-    expect(await update('card', { lifeTime: 7_200 })).to.include({
-      lifeTime: 7_200,
-      description: 'For members',
-    });
+    expect(await update('card', { lifeTime: 7_200 })).to.include({ lifeTime: 7_200, description: 'For members' });
     expect((await update('card', { description: null })).description ?? null).to.equal(null);
     expect(await update('card', { id: 'card' })).to.include({ lifeTime: 7_200 });
     await put({ keyBinding: false, statusManagement: true, maxIssuances: 3 });
@@ -146,10 +143,7 @@ describe('The credential configurations of a tenant', () => {
     const MINE = { id: 'mine', config: { ...CONFIG, scope: 'mine' }, vct: 'urn:mine:1' };
     const mine = () => caller({ issuance: ['mine', 'new'] });
     const mdoc = (docType: string) => ({
-      config: {
-        ...{ format: 'mso_mdoc', docType, scope: 'mine', display: DISPLAY },
-        claimsByNamespace: { [docType]: { name: {} } },
-      },
+      config: { ...{ format: 'mso_mdoc', docType, scope: 'mine', display: DISPLAY }, claimsByNamespace: { [docType]: { name: {} } } },
       vct: null,
       claims: null,
     });
@@ -199,10 +193,7 @@ describe('The credential configurations of a tenant', () => {
       const fresh = { id: 'new', config: { ...CONFIG, scope: 'new' }, vct: 'urn:new' };
       expect(await put(fresh, mine())).to.include({ vct: 'urn:new' });
       await update('mine', { vct: 'urn:card:1', config: CONFIG, keyChainId: 'theirs' });
-      expect(await update('mine', { lifeTime: 3_600 }, mine())).to.include({
-        vct: 'urn:card:1',
-        lifeTime: 3_600,
-      });
+      expect(await update('mine', { lifeTime: 3_600 }, mine())).to.include({ vct: 'urn:card:1', lifeTime: 3_600 });
     });
   });
 
@@ -240,11 +231,7 @@ describe('The credential configurations of a tenant', () => {
     ['the scope of another type', () => put({ id: 'badge', vct: 'urn:badge:1' }), 'invalid_input config.scope'],
     [
       'the placeholder of a secret that nobody stored',
-      () =>
-        put({
-          claims: null,
-          claimsWebhook: { ...WEBHOOK, auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } },
-        }),
+      () => put({ claims: null, claimsWebhook: { ...WEBHOOK, auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } } }),
       'invalid_input claimsWebhook.auth.config.value',
     ],
   ];
@@ -286,32 +273,17 @@ describe('The credential configurations of a tenant', () => {
     ['with a webhook nowhere', { claimsWebhook: { url: 'nowhere' } }, 'claimsWebhook.url'],
     [
       'with a key in a header of ours',
-      {
-        claimsWebhook: {
-          url: 'https://x.example',
-          auth: { type: 'apiKey', config: { headerName: 'Host', value: 'x' } },
-        },
-      },
+      { claimsWebhook: { url: 'https://x.example', auth: { type: 'apiKey', config: { headerName: 'Host', value: 'x' } } } },
       'claimsWebhook.auth.config.headerName',
     ],
     [
       'with a mask for a key that nobody knows',
-      {
-        claimsWebhook: {
-          url: 'https://x.example',
-          auth: { ...AUTH, config: { ...AUTH.config, value: '***' } },
-        },
-      },
+      { claimsWebhook: { url: 'https://x.example', auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } } },
       'claimsWebhook.auth.config.value',
     ],
     [
       'with a mask for another key that nobody knows',
-      {
-        notificationWebhook: {
-          url: 'https://x.example',
-          auth: { ...AUTH, config: { ...AUTH.config, value: '***' } },
-        },
-      },
+      { notificationWebhook: { url: 'https://x.example', auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } } },
       'notificationWebhook.auth.config.value',
     ],
     ['with an action that leads nowhere', { iaeActions: [{ type: 'redirect_to_web' }] }, 'iaeActions'],

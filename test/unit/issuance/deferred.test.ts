@@ -25,12 +25,7 @@ describe('RetrieveDeferred', () => {
     world.webhooks.answer = { deferred: true, interval: 7 };
   });
 
-  type Promised = {
-    readonly id: string;
-    readonly session: SessionId;
-    readonly token: string;
-    readonly refreshToken: string | undefined;
-  };
+  type Promised = { readonly id: string; readonly session: SessionId; readonly token: string; readonly refreshToken: string | undefined };
 
   const promise = async (): Promise<Promised> => {
     const { session, code } = await anOffer(world, { credentialConfigurationIds: ['later'] });
@@ -44,18 +39,12 @@ describe('RetrieveDeferred', () => {
     return promised;
   };
   const post = (token: string, body: unknown, more: Partial<WalletRequest> = {}) =>
-    world.retrieveDeferred.execute(ACME, wallet.asking(token, 'deferred_credential', body, more), {
-      form: 'post',
-    });
+    world.retrieveDeferred.execute(ACME, wallet.asking(token, 'deferred_credential', body, more), { form: 'post' });
   const fetch = ({ id, token }: Promised) => post(token, { transaction_id: id });
   /** The older form stands at one address for all tenants. */
   const get = (token: string, transactionId: string | undefined) => {
     const form: DeferredForm = { form: 'get', transactionId };
-    const proof = wallet.dpop('', {
-      token,
-      method: 'GET',
-      payload: { htu: `${PUBLIC_URL}/deferred_credential` },
-    });
+    const proof = wallet.dpop('', { token, method: 'GET', payload: { htu: `${PUBLIC_URL}/deferred_credential` } });
     const request = { wallet: { authorization: `DPoP ${token}`, dpop: [proof] }, contentType: undefined };
     return world.retrieveDeferred.execute(ACME, { ...request, body: Buffer.alloc(0) }, form);
   };
@@ -109,10 +98,7 @@ describe('RetrieveDeferred', () => {
       'invalid_transaction_id',
       async () => {
         const ids = ['later'];
-        const { session } = await anOffer(world, {
-          flow: 'authorization_code',
-          credentialConfigurationIds: ids,
-        });
+        const { session } = await anOffer(world, { flow: 'authorization_code', credentialConfigurationIds: ids });
         const tokenOf = async (user: Wallet) => {
           const pushed = await user.push({ issuer_state: session.publicId, scope: 'later' });
           return (await user.redeemCode(await user.approve(pushed))).body.access_token;
@@ -350,9 +336,7 @@ describe('DecideDeferred', () => {
 
   it('refuses to complete a credential whose configuration was removed', async () => {
     const { id } = await promise();
-    await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('later'), {
-      by: 'system',
-    });
+    await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('later'), { by: 'system' });
     expect(await endOf(decide.complete(await world.caller(), id, CLAIMS))).to.equal('conflict');
   });
 

@@ -52,9 +52,7 @@ describe('Credentials that follow their wallet', () => {
   };
   const statusOf = async ({ issued }: Awaited<ReturnType<typeof issue>>) => {
     const all = issued.credentials.map(({ credential }) => {
-      const { status } = decode(credential.split('~')[0] ?? '').payload as {
-        status: { status_list: { idx: number; uri: string } };
-      };
+      const { status } = decode(credential.split('~')[0] ?? '').payload as { status: { status_list: { idx: number; uri: string } } };
       return status.status_list;
     });
     const listId = all[0]?.uri.split('/').at(-1) ?? '';
@@ -95,9 +93,7 @@ describe('Credentials that follow their wallet', () => {
     revoke(3, 0);
     expect(await run(2 * LATER)).to.equal(0);
     expect(await statusOf(one)).to.deep.equal([1]);
-    const restoring = world.revokeSession.execute(rememberedCaller(await world.caller()), {
-      ...{ sessionId: one.session, status: 0 },
-    });
+    const restoring = world.revokeSession.execute(rememberedCaller(await world.caller()), { ...{ sessionId: one.session, status: 0 } });
     expect(await endOf(restoring)).to.equal('conflict');
     expect(await statusOf(one)).to.deep.equal([1]);
   });
@@ -182,12 +178,7 @@ describe('Credentials that follow their wallet', () => {
     const listed = (certificates: readonly { readonly certificate: string }[], sequenceNumber: number) =>
       wallet.provider.list({
         sequenceNumber,
-        entities: [
-          {
-            name,
-            services: [{ type: 'WalletSolution/Issuance', certificates: certificates.map((one) => one.certificate) }],
-          },
-        ],
+        entities: [{ name, services: [{ type: 'WalletSolution/Issuance', certificates: certificates.map((one) => one.certificate) }] }],
       });
     wallet.provider.published = listed([old], 2);
     wallet.provider.statusSigner = [await certify({ name: 'Status, first', by: old })];
@@ -224,10 +215,7 @@ describe('Credentials that follow their wallet', () => {
   });
 
   it('leave an audit entry, a note in their session and the call of a backend', async () => {
-    await world.offers({
-      ...{ id: 'card', statusManagement: true },
-      notificationWebhook: { url: 'https://shop.example/told' },
-    });
+    await world.offers({ ...{ id: 'card', statusManagement: true }, notificationWebhook: { url: 'https://shop.example/told' } });
     const one = await issue();
     revoke(3);
     expect(await run(LATER)).to.equal(1);
@@ -256,10 +244,7 @@ describe('Credentials that follow their wallet', () => {
 
   describe('where other systems subscribe to events', () => {
     const sent: RevocationNotice[] = [];
-    const publisher = {
-      isReady: true,
-      publishRevocation: async (notice: RevocationNotice) => sent.push(notice) > 0,
-    };
+    const publisher = { isReady: true, publishRevocation: async (notice: RevocationNotice) => sent.push(notice) > 0 };
     const asPublisher = (changes: object = {}) => ({ ...publisher, ...changes }) as unknown as EventPublisher;
     beforeEach(() => sent.splice(0));
     const fallen = async () => {
@@ -327,12 +312,7 @@ describe('Credentials that follow their wallet', () => {
     issued.credentials.map(({ credential }) => decode(credential.split('~')[0] ?? '').payload['exp'] as number);
 
   it('expire before their wallet is no longer maintained', async () => {
-    await world.offers({
-      id: 'card',
-      statusManagement: true,
-      lifeTime: 30 * DAY,
-      keyAttestationsRequired: {},
-    });
+    await world.offers({ id: 'card', statusManagement: true, lifeTime: 30 * DAY, keyAttestationsRequired: {} });
     const ends = async (client: number | undefined, store: number | undefined) => {
       const kept = (days: number | undefined) => days && { exp: world.seconds + days * DAY };
       wallet.says = { client_status: { status: wallet.provider.status(3), ...kept(client) } };
@@ -363,20 +343,14 @@ describe('Credentials that follow their wallet', () => {
   });
 
   it('hide the status of their wallet from the backend', async () => {
-    await world.offers({
-      ...{ id: 'card', statusManagement: true, claims: null },
-      claimsWebhook: { url: 'https://shop.example/claims' },
-    });
+    await world.offers({ ...{ id: 'card', statusManagement: true, claims: null }, claimsWebhook: { url: 'https://shop.example/claims' } });
     world.webhooks.answer = { card: { name: 'Ada' } };
     await issue();
     expect(JSON.stringify(world.webhooks.calls)).to.include('claims').and.not.to.include('wallet_statuses');
   });
 
   it('are deferred, and followed once they are created', async () => {
-    await world.offers({
-      ...{ id: 'card', statusManagement: true, claims: null },
-      claimsWebhook: { url: 'https://shop.example/claims' },
-    });
+    await world.offers({ ...{ id: 'card', statusManagement: true, claims: null }, claimsWebhook: { url: 'https://shop.example/claims' } });
     world.webhooks.answer = { deferred: true };
     const { issued } = await issue();
     const id = issued.transaction_id ?? '';
@@ -392,9 +366,7 @@ describe('Credentials that follow their wallet', () => {
     expect(walletStatuses).to.equal(null);
     revoke(3);
     expect(await run(LATER)).to.equal(1);
-    const made = {
-      issued: { ...issued, credentials: (credentials ?? []).map((credential) => ({ credential })) },
-    };
+    const made = { issued: { ...issued, credentials: (credentials ?? []).map((credential) => ({ credential })) } };
     expect(await statusOf(made as never)).to.deep.equal([1]);
   });
 

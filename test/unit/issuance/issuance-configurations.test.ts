@@ -35,21 +35,14 @@ describe('An issuance configuration', () => {
       updatedAt: time,
     } as unknown as IssuanceConfiguration;
     expect(effectiveIssuance(withDefaults(stored), null)).to.deep.equal({ ...anIssuance(), ...stored });
-    expect(withDefaults(stored)).to.deep.include({
-      batchSize: 7,
-      authServers: [],
-      requestEncryption: 'optional',
-    });
+    expect(withDefaults(stored)).to.deep.include({ batchSize: 7, authServers: [], requestEncryption: 'optional' });
   });
 
   it('follows its profile whatever is stored, including the chained server', () => {
     const upstream = { issuer: 'https://login.example', clientId: 'c' };
     const stored = (chainedAs: object | null) =>
       effectiveIssuance(
-        IssuanceConfigurationBody.parse({
-          ...{ display: DISPLAY, dPopRequired: false, chainedAs },
-          attestationChallenge: 'optional',
-        }),
+        IssuanceConfigurationBody.parse({ ...{ display: DISPLAY, dPopRequired: false, chainedAs }, attestationChallenge: 'optional' }),
         'haip',
       );
     const { chainedAs, ...bound } = stored({ requireDPoP: false, upstream });
@@ -84,10 +77,7 @@ describe('An issuance configuration', () => {
 
   it('has an existing preferred server, if any', () => {
     const known = (preferredAuthServer: string | null | undefined) =>
-      isPreferredServerAvailable(ISSUER, {
-        ...anIssuance({ authServers: ['https://as.example'] }),
-        preferredAuthServer,
-      });
+      isPreferredServerAvailable(ISSUER, { ...anIssuance({ authServers: ['https://as.example'] }), preferredAuthServer });
     expect([null, undefined, 'built-in', ISSUER, 'https://as.example'].map(known)).to.deep.equal(Array(5).fill(true));
     expect(known('https://else.example')).to.equal(false);
   });
@@ -268,10 +258,7 @@ describe('The issuance configuration of a tenant', () => {
     it('keeps given certificates, and accepts an unavailable list with them', async () => {
       const walletProviderTrustListCertificates = [pem(operator)];
       served.delete(FIRST);
-      const written = await issuing({
-        walletProviderTrustLists: [FIRST],
-        walletProviderTrustListCertificates,
-      });
+      const written = await issuing({ walletProviderTrustLists: [FIRST], walletProviderTrustListCertificates });
       expect(written.walletProviderTrustListCertificates).to.deep.equal([pem(operator)]);
       calls = [];
       await issuing({ walletProviderTrustLists: [FIRST], walletProviderTrustListCertificates });

@@ -36,10 +36,7 @@ describe('IssueCredential', () => {
     offered = await anOffer(world, { credentialConfigurationIds: ['card', 'visitor'] });
     token = await wallet.token(offered);
     // With this from the beginning there would be no pre-authorized code for it.
-    await world.offers({
-      id: 'visitor',
-      iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example' }],
-    });
+    await world.offers({ id: 'visitor', iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example' }] });
   });
   afterEach(() => sinon.restore());
 
@@ -141,10 +138,7 @@ describe('IssueCredential', () => {
     const { credentials, notification_id: id } = await wallet.issue(token);
     const { session, batches } = await world.stored(offered.session.id);
     expect(credentials).to.have.length(1);
-    expect(decode(credentials[0]?.credential ?? '').payload).to.deep.include({
-      name: 'Ada',
-      iss: wallet.issuer,
-    });
+    expect(decode(credentials[0]?.credential ?? '').payload).to.deep.include({ name: 'Ada', iss: wallet.issuer });
     expect(session).to.deep.include({ status: 'active', issuedMask: 1 });
     expect(batches).to.deep.equal([
       {
@@ -183,16 +177,10 @@ describe('IssueCredential', () => {
   it('issues a credential without key binding without proofs, by its identifier', async () => {
     const { code } = await anOffer(world, { credentialConfigurationIds: ['unbound'] });
     const { body } = await wallet.redeem(code, { requestedIds: ['unbound'] });
-    const named = {
-      credential_configuration_id: undefined,
-      credential_identifier: 'unbound',
-      proofs: undefined,
-    };
+    const named = { credential_configuration_id: undefined, credential_identifier: 'unbound', proofs: undefined };
     const { credentials } = await wallet.issue(body.access_token, named);
     expect(decode(credentials[0]?.credential ?? '').payload).not.to.have.property('cnf');
-    const byConfiguration = await wallet.wanting(body.access_token, {
-      credential_configuration_id: 'card',
-    });
+    const byConfiguration = await wallet.wanting(body.access_token, { credential_configuration_id: 'card' });
     expect(await endOf(execute(byConfiguration))).to.equal('insufficient_scope');
   });
 
@@ -356,9 +344,7 @@ describe('A credential request', () => {
 
   it('accepts a bearer token if the tenant allows it, and rejects it otherwise', async () => {
     await world.issues({ dPopRequired: false });
-    const bearer = await wallet.redeem((await anOffer(world)).code, {
-      request: wallet.oauth('token', {}, { dpop: [] }),
-    });
+    const bearer = await wallet.redeem((await anOffer(world)).code, { request: wallet.oauth('token', {}, { dpop: [] }) });
     const token = bearer.body.access_token;
     const scheme = (authorization: string) => ({ wallet: { authorization, dpop: [] } });
     const wrong = await wallet.wanting(token, {}, scheme(`DPoP ${token}`));
@@ -373,10 +359,7 @@ describe('A value derived from one version of a credential configuration', () =>
   const { tenant: configured } = world.caller([]);
   const bytes = { type: 'string', contentEncoding: 'base64' };
   const versions = [
-    aConfiguration({
-      disclosureFrame: { _sd: ['name'] },
-      schema: { type: 'object', properties: { name: { type: 'string' } } },
-    }),
+    aConfiguration({ disclosureFrame: { _sd: ['name'] }, schema: { type: 'object', properties: { name: { type: 'string' } } } }),
     aConfiguration({
       disclosureFrame: { _sd: ['born'] },
       schema: { type: 'object', properties: { name: { type: 'number' }, born: bytes } },

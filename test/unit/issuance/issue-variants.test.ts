@@ -26,10 +26,7 @@ describe('IssueCredential', () => {
   before(async () => {
     world = await WalletWorld.open();
     wallet = new Wallet(world);
-    await world.offers({
-      id: 'visitor',
-      iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example' }],
-    });
+    await world.offers({ id: 'visitor', iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example' }] });
   });
   afterEach(() => sinon.restore());
 
@@ -212,12 +209,7 @@ describe('A credential whose claims a backend has', () => {
     expect(status).to.equal(200);
     expect(decode(issued.credentials[0]?.credential ?? '').payload).to.include({ name: 'Grace' });
     const [call] = world.webhooks.calls;
-    expect(call?.body).to.deep.equal({
-      session: id,
-      credential_configuration_id: 'hooked',
-      identity: {},
-      credentials: [],
-    });
+    expect(call?.body).to.deep.equal({ session: id, credential_configuration_id: 'hooked', identity: {}, credentials: [] });
     expect(during && deliveries(during), 'while it is called').to.deep.equal([['claims', 'pending']]);
     const { session, batches } = await world.stored(id);
     expect([session.status, deliveries(session)]).to.deep.equal(['completed', [['claims', 'delivered']]]);
@@ -306,18 +298,11 @@ describe('A credential whose claims a backend has', () => {
     world.webhooks.answer = { deferred: true, interval: 7 };
     const { id, token } = await offer();
     const key = newKey();
-    const { status, text } = await ask(token, {
-      proofs: { jwt: [wallet.keyProof(await wallet.nonce(), {}, key)] },
-    });
+    const { status, text } = await ask(token, { proofs: { jwt: [wallet.keyProof(await wallet.nonce(), {}, key)] } });
     const { transaction_id: transactionId = '', ...rest } = JSON.parse(text) as Issued;
     expect([status, rest]).to.deep.equal([202, { interval: 7 }]);
     const transaction = await world.store.read(ACME).deferred(transactionId);
-    expect(transaction).to.deep.include({
-      sessionId: id,
-      status: 'pending',
-      intervalSeconds: 7,
-      credentials: null,
-    });
+    expect(transaction).to.deep.include({ sessionId: id, status: 'pending', intervalSeconds: 7, credentials: null });
     expect(transaction?.holderKeys).to.deep.equal([key.jwk]);
     expect(transaction?.expiresAt.getTime()).to.equal(world.clock.time + 86_400_000);
     const { session, batches } = await world.stored(id);

@@ -46,9 +46,7 @@ describe('GetIssuerMetadata', () => {
   it('follows what another process configured', async () => {
     await world.offers({ id: 'newest' });
     expect(configurations((await issuer()).text)).to.have.property('newest');
-    await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('newest'), {
-      by: 'system',
-    });
+    await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('newest'), { by: 'system' });
     expect(configurations((await issuer()).text)).not.to.have.property('newest');
   });
 

@@ -27,11 +27,7 @@ class SetClock extends Clock {
 
 /** A configuration as it is written, `changes` included; what the schema refuses fails here. */
 export function aConfiguration(changes: Readonly<Record<string, unknown>> = {}): CredentialConfiguration {
-  const body = CredentialConfigurationBody.parse({
-    id: 'card',
-    config: { format: 'dc+sd-jwt', display: DISPLAY },
-    ...changes,
-  });
+  const body = CredentialConfigurationBody.parse({ id: 'card', config: { format: 'dc+sd-jwt', display: DISPLAY }, ...changes });
   const time = new Date('2026-01-01T00:00:00Z');
   return { ...body, createdAt: time, updatedAt: time };
 }

@@ -61,11 +61,7 @@ describe('Making an SD-JWT VC', () => {
 
   it('expires with its certificate at the latest, and does not expire without a lifetime', async () => {
     const make = async (lifeTime?: number) =>
-      open(
-        await world.make(aConfiguration({ vct: 'urn:card:1', ...(lifeTime && { lifeTime }) }), {
-          name: 'Ada',
-        }),
-      );
+      open(await world.make(aConfiguration({ vct: 'urn:card:1', ...(lifeTime && { lifeTime }) }), { name: 'Ada' }));
     const { header, payload } = await make(100 * 365 * 86_400);
     const [leaf = ''] = header['x5c'] as string[];
     const notAfter = new X509Certificate(Buffer.from(leaf, 'base64')).validToDate.getTime() / 1000;
@@ -193,10 +189,7 @@ describe('Making an mdoc', () => {
       const toVerify = sigStructure(issuerAuth.protectedBytes, issuerAuth.payload ?? Buffer.alloc(0));
       const [leaf = ''] = certificates;
       const anchors = [{ certificate: chain.root?.certificate ?? '' }];
-      const verdict = new NodeCertificates().verifyChain(certificates, anchors, clock.now(), {
-        purpose: 'mdoc',
-        haip: true,
-      });
+      const verdict = new NodeCertificates().verifyChain(certificates, anchors, clock.now(), { purpose: 'mdoc', haip: true });
       expect(verdict.trusted && new NodeSignatures().verify(verdict.key, toVerify, issuerAuth.signature)).to.equal(true); // biome-ignore format: one statement
       const signer = parseDocumentSigner(leaf);
       assertDocumentSigner(signer, MDL_DOCUMENT_SIGNER);
@@ -241,9 +234,7 @@ describe('Making an mdoc', () => {
   });
 
   describe('that is a driving licence', () => {
-    const licence = (issuing_country: string) => ({
-      [MDL_NAMESPACE]: { family_name: 'Ada', issuing_country },
-    });
+    const licence = (issuing_country: string) => ({ [MDL_NAMESPACE]: { family_name: 'Ada', issuing_country } });
 
     it('is issued for the country of its signer only', async () => {
       const german = await aFactory('ES256', 'DE');

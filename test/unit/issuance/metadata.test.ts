@@ -149,10 +149,7 @@ describe('Credential issuer metadata', () => {
   it('contain proof types as configured', () => {
     const required = { key_storage: ['iso_18045_high'], user_authentication: ['iso_18045_moderate'] };
     const proof = { proof_signing_alg_values_supported: ALGORITHMS, key_attestations_required: required };
-    expect(only({ keyAttestationsRequired: required }).proof_types_supported).to.deep.equal({
-      jwt: proof,
-      attestation: proof,
-    });
+    expect(only({ keyAttestationsRequired: required }).proof_types_supported).to.deep.equal({ jwt: proof, attestation: proof });
     const chosen = only({ keyAttestationsRequired: required, proofTypes: ['attestation'] });
     expect(chosen.proof_types_supported).to.deep.equal({ attestation: proof });
     expect(only({ proofTypes: ['attestation', 'jwt'] }).proof_types_supported).to.have.keys(['jwt', 'attestation']);
@@ -164,11 +161,7 @@ describe('Credential issuer metadata', () => {
     expect(all.card.proof_types_supported.jwt.proof_signing_alg_values_supported).to.deep.equal([...algorithms, 'Ed25519']);
     const parts = { issuer: ISSUER, configurations: [], aggregation: true, profile: null };
     const client = { client_id: 'wallet', jwks: { keys: [newKey().jwk] } };
-    const issuance = anIssuance({
-      algorithms: ['ES384'],
-      walletAttestationRequired: true,
-      walletClients: [client],
-    } as never);
+    const issuance = anIssuance({ algorithms: ['ES384'], walletAttestationRequired: true, walletClients: [client] } as never);
     const server = authorizationServerMetadata({ ...parts, issuance });
     for (const name of ['token_endpoint_auth', 'client_attestation', 'client_attestation_pop', 'dpop'])
       expect(server[`${name}_signing_alg_values_supported`], name).to.deep.equal(['ES384']);
@@ -377,12 +370,7 @@ describe('Authorization server metadata', () => {
     ['with the profile eu', everyWallet, 'eu'],
   ] as const) {
     it(`contain standard properties only ${what}, at both servers`, () => {
-      const parts = {
-        issuer: ISSUER,
-        profile,
-        issuance: anIssuance(issuance),
-        configurations: [aConfiguration()],
-      };
+      const parts = { issuer: ISSUER, profile, issuance: anIssuance(issuance), configurations: [aConfiguration()] };
       for (const metadata of [builtIn(issuance, {}, profile), chainedAsMetadata(parts)])
         expect(STANDARD_PROPERTIES).to.include.members(Object.keys(metadata));
     });

@@ -32,10 +32,7 @@ const ended = (work: () => unknown) => {
 };
 
 const written = (changes: object = {}) =>
-  OfferRequest.parse({
-    ...{ response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] },
-    ...changes,
-  });
+  OfferRequest.parse({ ...{ response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] }, ...changes });
 const PRE_AUTHORIZED = { flow: 'pre_authorized_code' };
 
 describe('A request for an offer', () => {
@@ -214,12 +211,7 @@ describe('CreateOffer', () => {
   afterEach(() => sinon.restore());
 
   const body = (changes: object = {}) =>
-    OfferRequest.parse({
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: ['card'],
-      ...changes,
-    });
+    OfferRequest.parse({ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'], ...changes });
   const offer = async (changes: object = {}, allowed: readonly string[] | null = null) =>
     world.createOffer.execute(rememberedCaller({ ...(await world.caller()), allowedIssuanceConfigs: allowed }), body(changes));
 
@@ -234,10 +226,7 @@ describe('CreateOffer', () => {
     ['a code for the chained server', { authorization_server: `${ISSUER}/chained-as` }, 'authorization_server'],
     [
       'claims that do not fit the schema',
-      {
-        credentialConfigurationIds: ['strict'],
-        credentialClaims: { strict: { type: 'inline', claims: { name: 7 } } },
-      },
+      { credentialConfigurationIds: ['strict'], credentialClaims: { strict: { type: 'inline', claims: { name: 7 } } } },
       'credentialClaims.strict.claims.name',
     ],
     [
@@ -278,11 +267,7 @@ describe('CreateOffer', () => {
     const { session, batches } = await world.stored(id);
     const request = session.request as IssuanceRequest;
     expect(session).to.deep.include({ status: 'active', version: 1, kind: 'issuance', issuedMask: 0 });
-    expect(session).to.deep.include({
-      configurationIds: ['card'],
-      outcome: null,
-      createdAt: world.clock.now(),
-    });
+    expect(session).to.deep.include({ configurationIds: ['card'], outcome: null, createdAt: world.clock.now() });
     expect(session.expiresAt.getTime() - session.createdAt.getTime()).to.equal(86_400_000);
     expect(batches).to.deep.equal([]);
     expect(uri).to.include(encodeURIComponent(`${ISSUER}/credential-offer/${session.publicId}`));
@@ -301,10 +286,7 @@ describe('CreateOffer', () => {
     const { session } = await anOffer(world, { flow: 'authorization_code' });
     const { offer: sent } = session.request as IssuanceRequest;
     expect(sent['grants']).to.deep.equal({
-      authorization_code: {
-        issuer_state: session.publicId,
-        authorization_server: `${PUBLIC_URL}/${ACME}/chained-as`,
-      },
+      authorization_code: { issuer_state: session.publicId, authorization_server: `${PUBLIC_URL}/${ACME}/chained-as` },
     });
   });
 
@@ -327,9 +309,7 @@ describe('CreateOffer', () => {
     await world.offers({ id: 'newest' });
     const wanted = body({ credentialConfigurationIds: ['newest'] });
     expect(await endOf(world.createOffer.execute(remembered, wanted))).to.equal('done');
-    await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('newest'), {
-      by: 'system',
-    });
+    await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('newest'), { by: 'system' });
     const stale = rememberedCaller({ ...(await world.caller()), tenant: remembered.cachedTenant });
     expect(await endOf(world.createOffer.execute(stale, wanted))).to.equal('invalid_input');
   });

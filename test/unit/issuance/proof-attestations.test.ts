@@ -123,9 +123,7 @@ describe('Key attestations', () => {
     ['by a self-signed leaf', async () => ({ signer: await certify({ name: 'Nobody' }) })],
     [
       'by a web server of the provider',
-      async () => ({
-        signer: await certify({ name: 'Web', by: client.provider.root, purposes: [WEB_SERVER] }),
-      }),
+      async () => ({ signer: await certify({ name: 'Web', by: client.provider.root, purposes: [WEB_SERVER] }) }),
     ],
     ['by the anchor itself', () => ({ signer: client.provider.root })],
     ['by a stranger', async () => ({ signer: await stranger() })],
@@ -326,9 +324,7 @@ describe('Key attestations', () => {
   });
 
   describe('that are not required', () => {
-    const untrusted = async () => ({
-      jwt: [proof({ key_attestation: attest({ signer: await stranger() }) })],
-    });
+    const untrusted = async () => ({ jwt: [proof({ key_attestation: attest({ signer: await stranger() }) })] });
 
     it('are verified if the tenant has trust lists', async () => {
       expect(await proven({ jwt: [proof({ key_attestation: attest() })] }, {})).to.have.length(3);

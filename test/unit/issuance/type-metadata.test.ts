@@ -19,22 +19,12 @@ describe('Type metadata', () => {
 
   it('say what the configuration shows', () => {
     const display = [
-      {
-        name: 'Card',
-        locale: 'en',
-        description: 'A card',
-        ...LOOK,
-        background_image: { uri: 'https://x.example/b' },
-      },
+      { name: 'Card', locale: 'en', description: 'A card', ...LOOK, background_image: { uri: 'https://x.example/b' } },
       { name: 'Karte', locale: 'de' },
       { name: 'without language' },
     ];
     const claims = [
-      {
-        path: ['name'],
-        mandatory: true,
-        display: [{ name: 'Name', locale: 'en' }, { name: 'no language' }],
-      },
+      { path: ['name'], mandatory: true, display: [{ name: 'Name', locale: 'en' }, { name: 'no language' }] },
       { path: ['age'], mandatory: false },
     ];
     const config = { format: 'dc+sd-jwt', display, claims };
@@ -83,11 +73,7 @@ describe('Type metadata', () => {
       display: [{ locale: 'fr', name: 'Carte' }],
       claims: [{ path: ['name'], sd: 'allowed' }],
     };
-    expect(typeOf({ vct, description: 'For members' })).to.deep.equal({
-      ...vct,
-      description: 'For members',
-      vct: `${ISSUER}/vct/card`,
-    });
+    expect(typeOf({ vct, description: 'For members' })).to.deep.equal({ ...vct, description: 'For members', vct: `${ISSUER}/vct/card` });
   });
 
   it('use the current name of the language property, whatever the type uses', () => {
@@ -144,10 +130,7 @@ describe('Type metadata', () => {
       );
 
     it('with what contains those that are described, and iat', () => {
-      const config = {
-        format: 'dc+sd-jwt',
-        claims: [claim('address', 'street'), claim('degrees', null, 'type')],
-      };
+      const config = { format: 'dc+sd-jwt', claims: [claim('address', 'street'), claim('degrees', null, 'type')] };
       expect(paths({ config, claims: undefined })).to.deep.equal([
         '["address"]',
         '["address","street"]',
@@ -234,17 +217,7 @@ describe('The metadata of a type', () => {
     ['members of others', { display: [{ name: 'Card', locale: 'en', other: 1 }], more: true }],
     [
       'a claim with all it can have',
-      {
-        claims: [
-          {
-            path: ['name'],
-            display: [{ label: 'Name', locale: 'en' }],
-            sd: 'never',
-            mandatory: true,
-            svg_id: 'name_1',
-          },
-        ],
-      },
+      { claims: [{ path: ['name'], display: [{ label: 'Name', locale: 'en' }], sd: 'never', mandatory: true, svg_id: 'name_1' }] },
     ],
     ['paths into arrays', { claims: [{ path: ['list', null, 'a'] }, { path: ['list', 0] }] }],
     ['a claim that the frame hides', { claims: [{ path: ['name'], sd: 'always' }] }, { disclosureFrame: { _sd: ['name'] } }],
@@ -306,10 +279,7 @@ describe('The metadata of a type', () => {
     const claims = { name: 'Ada' };
     expect(claimed({ path: ['age'], mandatory: true }, { claims })).to.deep.equal(['vct.claims.0.mandatory']);
     expect(claimed({ path: ['age'] }, { claims }), 'one that need not be there').to.deep.equal([]);
-    const open = {
-      type: 'object',
-      properties: { list: { type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'object' } } },
-    };
+    const open = { type: 'object', properties: { list: { type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'object' } } } };
     for (const path of [
       ['more', 'below'],
       ['list', null, 'a'],

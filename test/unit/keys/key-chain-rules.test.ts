@@ -35,11 +35,7 @@ const keyOf = (keyId: string, kms?: string) => ({
   publicJwk: aKeyChain('acme' as never, 'x').active.key.publicJwk,
 });
 const rootOf = (name: string) => ({ key: keyOf(`root-${name}`), certificate: name, notAfter: LATER });
-const leafOf = (keyId: string, certificates: readonly string[] = [keyId]) => ({
-  key: keyOf(keyId),
-  certificates,
-  notAfter: LATER,
-});
+const leafOf = (keyId: string, certificates: readonly string[] = [keyId]) => ({ key: keyOf(keyId), certificates, notAfter: LATER });
 
 /** A key chain with a key of its own, and certificates from outside. */
 function chain(id: string, changes: Partial<KeyChain> = {}): KeyChain {
@@ -223,11 +219,7 @@ describe('The certificates of a key chain', () => {
   });
 
   it('have names', async () => {
-    expect(subjectNames(leaf.certificate)).to.deep.equal({
-      commonName: 'Leaf',
-      organization: 'Acme',
-      country: 'DE',
-    });
+    expect(subjectNames(leaf.certificate)).to.deep.equal({ commonName: 'Leaf', organization: 'Acme', country: 'DE' });
     expect(subjectNames(alone.certificate)).to.deep.equal({ commonName: 'Alone' });
     const { certificate } = await certify({ name: 'Odd\\, Inc., C=Germany' });
     expect(subjectNames(certificate), 'no code of a country').to.deep.equal({ commonName: 'Odd, Inc.' });
@@ -237,12 +229,7 @@ describe('The certificates of a key chain', () => {
   it('are described in a file by their parameters', async () => {
     const { write } = keyChainResource.file;
     const written = (one: KeyChain, ...others: KeyChain[]) => write(one, [one, ...others]) as Record<string, unknown>;
-    expect(written(of(leaf.certificate))).to.include({
-      subjectName: 'Leaf',
-      country: 'DE',
-      organization: 'Acme',
-      algorithm: 'ES256',
-    });
+    expect(written(of(leaf.certificate))).to.include({ subjectName: 'Leaf', country: 'DE', organization: 'Acme', algorithm: 'ES256' });
     expect(written(of(leaf.certificate))['selfSigned']).to.equal(undefined);
     expect(written(of(alone.certificate))['selfSigned']).to.equal(true);
     expect(written({ ...of(alone.certificate), root: rootOf('A') })['selfSigned']).to.equal(undefined);
@@ -314,10 +301,7 @@ const on = (days: number) => new Date(NOW.getTime() + days * DAY_MS);
 
 function leaf(keyId: string, days = 365): KeyLeaf {
   return {
-    key: {
-      handle: { kms: 'local', keyId, algorithm: 'ES256' },
-      publicJwk: { kty: 'EC', crv: 'P-256', x: keyId, y: 'AA' },
-    },
+    key: { handle: { kms: 'local', keyId, algorithm: 'ES256' }, publicJwk: { kty: 'EC', crv: 'P-256', x: keyId, y: 'AA' } },
     certificates: [`LEAF ${keyId}`],
     notAfter: on(days),
   };

@@ -147,12 +147,7 @@ describe('makeKeyChain', () => {
     }
   }
   const kms = new CountingKms({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
-  const ports = {
-    kms,
-    random,
-    clock: new StoppedClock(),
-    certificateAuthority: new X509Authority({ kms, random }),
-  };
+  const ports = { kms, random, clock: new StoppedClock(), certificateAuthority: new X509Authority({ kms, random }) };
   const wanted = {
     tenantId: 'acme',
     usages: ['signing'],
@@ -198,11 +193,7 @@ describe('makeKeyChain', () => {
     const access = await createKeyChain(ports, { ...said, usages: ['access'] });
     expect(brought(access, signingChain(access))).to.deep.equal([]);
 
-    const bare = await createKeyChain(ports, {
-      ...wanted,
-      usages: ['signing', 'access'],
-      certValidityDays: 500,
-    });
+    const bare = await createKeyChain(ports, { ...wanted, usages: ['signing', 'access'], certValidityDays: 500 });
     const [signer, reader, shared, ...others] = brought(bare, signingChain(bare));
     expect(others).to.deep.equal([]);
     expect(shared).to.include({ rule: 'ETSI TS 119 602 annexes D and F', member: 'usages' });
@@ -226,12 +217,7 @@ describe('makeKeyChain', () => {
     });
     expect(chain.id).to.have.length(22);
     expect(chain).to.not.have.any.keys('description', 'previous', 'lastRotatedAt');
-    const named = await createKeyChain(ports, {
-      ...wanted,
-      id: 'main',
-      description: 'PID',
-      certValidityDays: 30,
-    });
+    const named = await createKeyChain(ports, { ...wanted, id: 'main', description: 'PID', certValidityDays: 30 });
     expect(named).to.include({ id: 'main', description: 'PID', certValidityDays: 30 });
   });
 

@@ -63,11 +63,7 @@ describe('Key chains', () => {
     issuance: (changes: object) =>
       world.write((own) => own.issuanceConfiguration.put({ ...defaultIssuance('Acme'), ...changes, id: 'default', ...TIMES })),
     trustList: (changes: object) =>
-      world.trustListPublisher.publish('acme' as TenantId, 'list', 'system', () => ({
-        id: 'list',
-        entities: [],
-        ...changes,
-      })),
+      world.trustListPublisher.publish('acme' as TenantId, 'list', 'system', () => ({ id: 'list', entities: [], ...changes })),
   };
 
   beforeEach(async () => {
@@ -82,10 +78,7 @@ describe('Key chains', () => {
 
   it('are created at existing providers, the default one first', async () => {
     expect(await new ListKeyProviders(world).execute(caller())).to.deep.equal([
-      {
-        ...{ name: 'local', type: 'local', default: true, algorithms: SIGNING_ALGORITHMS },
-        ...{ isOwn: true, answers: true },
-      },
+      { ...{ name: 'local', type: 'local', default: true, algorithms: SIGNING_ALGORITHMS }, ...{ isOwn: true, answers: true } },
     ]);
   });
 
@@ -156,20 +149,13 @@ describe('Key chains', () => {
     ['a key that is none', () => ({ usageType: 'access', key: 'nonsense' }), 'invalid_input key'],
     [
       'a second key with a misspelt marker',
-      () => ({
-        usageType: 'access',
-        key: privateKey() + String(privateKey()).replace('-----BEGIN', '----BEGIN'),
-      }),
+      () => ({ usageType: 'access', key: privateKey() + String(privateKey()).replace('-----BEGIN', '----BEGIN') }),
       'invalid_input key',
     ],
     ['a key on another curve', () => ({ usageType: 'access', key: privateKey('secp256k1') }), 'invalid_input key'],
     [
       'certificates of another key',
-      async () => ({
-        usageType: 'access',
-        key: privateKey(),
-        certificates: pemOf(await certify({ name: 'Other' })),
-      }),
+      async () => ({ usageType: 'access', key: privateKey(), certificates: pemOf(await certify({ name: 'Other' })) }),
       'invalid_input certificates',
     ],
   ];
@@ -284,9 +270,7 @@ describe('Key chains', () => {
       const active = {
         ...former.active,
         certificates: [await certifyKey(jwk, { name: 'Leaf', by: outside })],
-        ...(id === 'signing' && {
-          documentSigner: [await certifyKey(jwk, { name: 'Leaf', by: outside, ...DOCUMENT_SIGNER })],
-        }),
+        ...(id === 'signing' && { documentSigner: [await certifyKey(jwk, { name: 'Leaf', by: outside, ...DOCUMENT_SIGNER })] }),
       };
       await world.write((own) => own.keyChains.put({ ...former, active }));
 
@@ -402,13 +386,7 @@ describe('Key chains', () => {
         'signing',
         () =>
           names.trustList({
-            entities: [
-              {
-                type: 'internal',
-                issuerKeyChainId: 'signing',
-                info: { name: 'A', country: 'DE', streetAddress: 'Weg 1' },
-              },
-            ],
+            entities: [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'A', country: 'DE', streetAddress: 'Weg 1' } }],
           }),
       ],
       ['nobody, but credentials need the last of its usage', 'signing', () => names.credential()],

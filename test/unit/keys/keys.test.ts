@@ -269,9 +269,7 @@ describe('keys at a provider', () => {
 
   it('are destroyed with their key chain, but for those that another one has', async () => {
     const { active, root } = await put('gone');
-    await put('stays', {
-      active: { ...active, key: { ...active.key, handle: { ...active.key.handle, keyId: 'other' } } },
-    });
+    await put('stays', { active: { ...active, key: { ...active.key, handle: { ...active.key.handle, keyId: 'other' } } } });
     await new DeleteKeyChain(world).execute(caller(), 'gone');
     expect(destroyed).to.deep.equal([active.key.handle.keyId]);
     expect(destroyed).to.not.include(root?.key.handle.keyId);
@@ -374,9 +372,7 @@ describe('private keys', () => {
   it('sign only in key providers, so that a remote key is never bypassed', () => {
     const paths = globSync(
       ['domain', 'application', 'adapters', 'bootstrap', 'config'].map((layer) => `${layer}/**/*.ts`),
-      {
-        cwd: ROOT,
-      },
+      { cwd: ROOT },
     );
     const files = paths.map((path) => ({ path, text: readFileSync(`${ROOT}/${path}`, 'utf8') }));
     expect(files.length).to.be.greaterThan(300);

@@ -51,21 +51,9 @@ describe('The web step of an interactive authorization', () => {
       const key = newKey();
       await world.issues({
         builtInAs: { walletInitiated: true },
-        walletClients: [
-          {
-            client_id: CLIENT_ID,
-            jwks: { keys: [key.jwk] },
-            redirect_uris: [AUTHORIZATION_REQUEST.redirect_uri],
-          },
-        ],
+        walletClients: [{ client_id: CLIENT_ID, jwks: { keys: [key.jwk] }, redirect_uris: [AUTHORIZATION_REQUEST.redirect_uri] }],
       });
-      const claims = {
-        iss: CLIENT_ID,
-        sub: CLIENT_ID,
-        aud: wallet.issuer,
-        jti: 'one',
-        exp: world.seconds + 60,
-      };
+      const claims = { iss: CLIENT_ID, sub: CLIENT_ID, aud: wallet.issuer, jti: 'one', exp: world.seconds + 60 };
       const client_assertion = makeJwt(key, { alg: 'ES256' }, claims);
       const asserted = { client_assertion, client_assertion_type: ASSERTION_TYPE };
       const sent = await show(required(await wallet.begin('visitor', asserted)));

@@ -37,10 +37,7 @@ describe('An authorization', () => {
   }
 
   it('has no interaction at its end without one before', () => {
-    expect(advance({ stage: 'pushed', version: 1 } as Authorization, { stage: 'done' })).to.deep.equal({
-      stage: 'done',
-      version: 2,
-    });
+    expect(advance({ stage: 'pushed', version: 1 } as Authorization, { stage: 'done' })).to.deep.equal({ stage: 'done', version: 2 });
   });
 
   it('is opened by the first browser, with its request or to a page', () => {
@@ -300,11 +297,7 @@ describe('an authorization response', () => {
   }
 
   it('cannot get other parameters from the state of the wallet', () => {
-    const location = authorizationResponse('https://wallet.example/cb', {
-      issuer,
-      state: 'x&code=stolen#',
-      error: 'access_denied',
-    });
+    const location = authorizationResponse('https://wallet.example/cb', { issuer, state: 'x&code=stolen#', error: 'access_denied' });
     const { searchParams, hash } = new URL(location);
     expect([...searchParams.keys(), hash]).to.deep.equal(['error', 'state', 'iss', '']);
   });
@@ -336,12 +329,7 @@ describe('ConfirmWallet', () => {
   };
   type Asked = Awaited<ReturnType<typeof asked>>;
   const confirm = ({ confirmation, browserSecrets }: Asked, changes: Partial<Confirmation> = {}, tenantId = ACME) =>
-    logins.world.confirmWallet.execute(tenantId, {
-      decision: 'approve',
-      confirmation,
-      browserSecrets,
-      ...changes,
-    });
+    logins.world.confirmWallet.execute(tenantId, { decision: 'approve', confirmation, browserSecrets, ...changes });
 
   it('ends an approval with a code for the person who logged in, and erases the identity from the authorization', async () => {
     const page = await asked();

@@ -25,10 +25,7 @@ describe('PushAuthorization', () => {
     world = await WalletWorld.open();
     wallet = new Wallet(world);
     await world.offers({ id: 'pass' });
-    await world.offers({
-      id: 'visitor',
-      iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example' }],
-    });
+    await world.offers({ id: 'visitor', iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example' }] });
     const ids = { credentialConfigurationIds: ['card'] };
     issuerState = (await anOffer(world, { flow: 'authorization_code', ...ids })).session.publicId;
   });
@@ -195,11 +192,7 @@ describe('PushAuthorization', () => {
 
     it('stores which installation it is', async () => {
       const { found } = await stored(await push({}, attested()));
-      const expected = {
-        clientId: CLIENT_ID,
-        authenticated: true,
-        instance: thumbprint(instance.jwk as PublicJwk),
-      };
+      const expected = { clientId: CLIENT_ID, authenticated: true, instance: thumbprint(instance.jwk as PublicJwk) };
       expect(found?.holder).to.deep.include(expected);
     });
 
@@ -263,11 +256,7 @@ describe('The page of the built-in server', () => {
   type Pushed = { readonly clientId: string; readonly requestUri: string; readonly session: SessionId };
   const pushed = async (): Promise<Pushed> => {
     const { session } = await anOffer(world, { flow: 'authorization_code' });
-    return {
-      clientId,
-      requestUri: await wallet.push({ issuer_state: session.publicId }),
-      session: session.id,
-    };
+    return { clientId, requestUri: await wallet.push({ issuer_state: session.publicId }), session: session.id };
   };
   const stored = async ({ requestUri }: Pick<Pushed, 'requestUri'>) => {
     const id = parseHandle(handleOfRequestUri(requestUri))?.id ?? '';
@@ -287,13 +276,7 @@ describe('The page of the built-in server', () => {
       const { fields, ...said } = await consent(await pushed());
       expect(said).to.deep.equal({
         branding: { name: 'Acme', displays: [{ name: 'Acme', locale: 'en' }] },
-        credentials: [
-          {
-            id: 'card',
-            displays: [{ name: 'Card', locale: 'en' }],
-            claims: [{ fallback: 'name', names: [] }],
-          },
-        ],
+        credentials: [{ id: 'card', displays: [{ name: 'Card', locale: 'en' }], claims: [{ fallback: 'name', names: [] }] }],
         clientId,
         isVerified: false,
         destination: 'wallet.example',
@@ -388,11 +371,7 @@ describe('The page of the built-in server', () => {
       expect(rest).to.deep.equal({ state, iss: wallet.issuer });
       expect(await stored(page)).to.deep.include({ stage: 'done', handles: {} });
       const grant = (await world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
-      expect(grant).to.deep.include({
-        kind: 'authorization_code',
-        sessionId: page.session,
-        consumedAt: null,
-      });
+      expect(grant).to.deep.include({ kind: 'authorization_code', sessionId: page.session, consumedAt: null });
       expect(grant?.expiresAt.getTime()).to.equal(world.clock.time + 60_000);
       expect(grant?.authorization?.codeChallenge).to.equal(AUTHORIZATION_REQUEST.code_challenge);
     });

@@ -16,15 +16,7 @@ const seconds = () => client.world.seconds;
 function assertion(bend: Bend & { readonly key?: HolderKey } = {}): string {
   const header = { alg: 'ES256', typ: 'JWT', kid: 'one', ...bend.header };
   const iat = seconds();
-  const payload = {
-    iss: CLIENT,
-    sub: CLIENT,
-    aud: SERVER,
-    iat,
-    exp: iat + 300,
-    jti: 'first',
-    ...bend.payload,
-  };
+  const payload = { iss: CLIENT, sub: CLIENT, aud: SERVER, iat, exp: iat + 300, jti: 'first', ...bend.payload };
   return makeJwt(bend.key ?? key, header, payload);
 }
 
@@ -38,9 +30,7 @@ describe('A wallet that is registered with a key', () => {
     client = await ClientWorld.make();
     key = newKey();
     const jwks = { keys: [{ ...key.jwk, kid: 'one', use: 'sig', alg: 'ES256' }] };
-    client.configure({
-      walletClients: [{ client_id: CLIENT, jwks, redirect_uris: ['https://bank.example/cb'] }],
-    });
+    client.configure({ walletClients: [{ client_id: CLIENT, jwks, redirect_uris: ['https://bank.example/cb'] }] });
   });
 
   it('is authenticated by its assertion, even if attestations are required', async () => {

@@ -35,13 +35,7 @@ describe('A wallet with an attestation', () => {
 
   const accepted: readonly [string, () => Sent][] = [
     ['no client_id', () => ({ form: {} })],
-    [
-      'no iss, as in the current draft',
-      () => ({
-        attestation: { payload: { iss: undefined } },
-        pop: { payload: { iss: undefined } },
-      }),
-    ],
+    ['no iss, as in the current draft', () => ({ attestation: { payload: { iss: undefined } }, pop: { payload: { iss: undefined } } })],
     ['aud in an array of one', () => ({ pop: { payload: { aud: [SERVER] } } })],
     ['a clock that is 50 seconds ahead', () => ({ pop: { payload: { iat: seconds() + 50 } } })],
     ['a proof that is 290 seconds old', () => ({ pop: { payload: { iat: seconds() - 290 } } })],
@@ -66,12 +60,8 @@ describe('A wallet with an attestation', () => {
     expect(await client.outcome({ attestation: { signer } })).to.equal(BROKEN);
   });
 
-  const attestation = (payload: object, header: object = {}): Sent => ({
-    attestation: { payload: { ...payload }, header: { ...header } },
-  });
-  const pop = (payload: object, header: object = {}): Sent => ({
-    pop: { payload: { ...payload }, header: { ...header } },
-  });
+  const attestation = (payload: object, header: object = {}): Sent => ({ attestation: { payload: { ...payload }, header: { ...header } } });
+  const pop = (payload: object, header: object = {}): Sent => ({ pop: { payload: { ...payload }, header: { ...header } } });
   const refused: readonly [string, () => Sent | Promise<Sent>][] = [
     ['two attestations', () => ({ fields: { attestation: ['a.b.c', 'a.b.c'] } })],
     [
@@ -98,47 +88,23 @@ describe('A wallet with an attestation', () => {
         return attestation({}, { x5c: [signer.certificate, root.certificate] });
       },
     ],
-    [
-      'a self-signed signer',
-      async () => ({
-        attestation: { signer: await certify({ name: 'Wallet Provider' }) },
-      }),
-    ],
+    ['a self-signed signer', async () => ({ attestation: { signer: await certify({ name: 'Wallet Provider' }) } })],
     [
       'a signer that expired',
-      async () => ({
-        attestation: {
-          signer: await certify({ name: 'Old', by: client.provider.root, until: '2026-05-01T00:00:00Z' }),
-        },
-      }),
+      async () => ({ attestation: { signer: await certify({ name: 'Old', by: client.provider.root, until: '2026-05-01T00:00:00Z' }) } }),
     ],
     [
       'a signer that is a web server of the provider',
-      async () => ({
-        attestation: {
-          signer: await certify({ name: 'Web', by: client.provider.root, purposes: [WEB_SERVER] }),
-        },
-      }),
+      async () => ({ attestation: { signer: await certify({ name: 'Web', by: client.provider.root, purposes: [WEB_SERVER] }) } }),
     ],
     [
       'a signer whose end is no time',
       async () => ({
-        attestation: {
-          signer: await certify({
-            name: 'Endless',
-            by: client.provider.root,
-            validity: { notAfter: '271399000000Z' },
-          }),
-        },
+        attestation: { signer: await certify({ name: 'Endless', by: client.provider.root, validity: { notAfter: '271399000000Z' } }) },
       }),
     ],
     ['a signer of the revocation service', () => ({ attestation: { signer: client.provider.revocationSigner } })],
-    [
-      'the certificate of another key',
-      () => ({
-        attestation: { signer: { ...client.provider.signer, ...newKey() } },
-      }),
-    ],
+    ['the certificate of another key', () => ({ attestation: { signer: { ...client.provider.signer, ...newKey() } } })],
     ['no sub', () => attestation({ sub: undefined })],
     ...[undefined, '', 7, 'x'.repeat(501)].map((sub): [string, () => Sent] => [
       `${String(sub).slice(0, 10)} as sub, of which nothing else speaks`,

@@ -347,12 +347,7 @@ describe('an access token of an external authorization server', () => {
 
     it('maps an identifier of the server to its configuration', () => {
       const token = read({
-        authorization_details: [
-          detail({
-            credential_configuration_id: 'badge',
-            credential_identifiers: ['badge-2025', 'badge-2026'],
-          }),
-        ],
+        authorization_details: [detail({ credential_configuration_id: 'badge', credential_identifiers: ['badge-2025', 'badge-2026'] })],
       });
       expect(token).to.deep.include({ credentialConfigurationIds: ['badge'], identifiers: true });
       expect([...token.configurationOfIdentifier]).to.deep.equal([
@@ -387,10 +382,7 @@ describe('an access token of an external authorization server', () => {
     }
 
     it('keep the scope in force if they have another type', () => {
-      const elsewhere = detail({
-        credential_configuration_id: 'badge',
-        locations: ['https://other.example'],
-      });
+      const elsewhere = detail({ credential_configuration_id: 'badge', locations: ['https://other.example'] });
       const payment: Json = { type: 'payment', credential_configuration_id: 'badge' };
       const token = read({ authorization_details: [elsewhere, payment, 'text', null] });
       expect(token.credentialConfigurationIds).to.deep.equal(['pid']);

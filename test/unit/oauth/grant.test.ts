@@ -100,9 +100,7 @@ describe('A grant', () => {
     expect(authorizationSummary({ authorization: null, consumedAt: NOW, holder: null })).to.deep.include({
       ...{ authorizedAt: undefined, tokenAt: NOW, code: undefined },
     });
-    expect(withoutRequestData({ ...authorization, queries: {}, code: 'c' })).to.deep.equal({
-      ...{ holder: CALLER, byDetails: false },
-    });
+    expect(withoutRequestData({ ...authorization, queries: {}, code: 'c' })).to.deep.equal({ ...{ holder: CALLER, byDetails: false } });
   });
 
   const proofs: [string, Partial<Redeemer>, string][] = [

@@ -33,14 +33,9 @@ describe('BeginInteraction', () => {
     const asked = required({ status, body });
     const stored = await wallet.stored(asked);
     const pending = stored?.interaction?.pending;
-    expect(asked.request).to.include({
-      response_mode: 'ia_post',
-      nonce: pending?.kind === 'presentation' && pending.nonce,
-    });
+    expect(asked.request).to.include({ response_mode: 'ia_post', nonce: pending?.kind === 'presentation' && pending.nonce });
     expect(stored).to.deep.include({ stage: 'interacting', version: 1, session: null });
-    expect(stored?.handles).to.deep.equal({
-      auth_session: hashSecret(parseHandle(asked.authSession)?.secret ?? ''),
-    });
+    expect(stored?.handles).to.deep.equal({ auth_session: hashSecret(parseHandle(asked.authSession)?.secret ?? '') });
     expect(stored?.interaction).to.deep.include({ wire: 'ia', provesKey: true, presented: [], done: [] });
   });
 
@@ -132,9 +127,7 @@ describe('BeginInteraction', () => {
   });
 
   it('is unavailable while the presentation cannot be requested', async () => {
-    await world.store.forTenant(ACME, (own) => own.presentationConfigurations.remove('check'), {
-      by: 'system',
-    });
+    await world.store.forTenant(ACME, (own) => own.presentationConfigurations.remove('check'), { by: 'system' });
     expect(await endOf(wallet.begin('badge'))).to.equal('unavailable');
     await world.verifies({ ...CHECK, accessKeyChainId: 'access' });
     expect(await world.later(400 * 86_400, () => endOf(wallet.begin('badge')))).to.equal('unavailable');

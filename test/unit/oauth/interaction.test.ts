@@ -45,14 +45,7 @@ const visit = (url: string, callbackUrl?: string): InteractiveAction => ({
 
 const since = new Date('2026-06-01T12:00:00Z');
 const until = new Date('2026-06-01T12:05:00Z');
-const PRESENTATION: PendingPresentation = {
-  kind: 'presentation',
-  configurationId: 'check',
-  since,
-  until,
-  nonce: 'n',
-  dcqlQuery: {},
-};
+const PRESENTATION: PendingPresentation = { kind: 'presentation', configurationId: 'check', since, until, nonce: 'n', dcqlQuery: {} };
 const WEB: PendingWebStep = { kind: 'web', since, until, pageHandle: 'id.secret', isReturned: true };
 
 function begun(actions: readonly InteractiveAction[], pending?: Interaction['pending']): Interaction {
@@ -66,10 +59,7 @@ describe('the actions of an interactive authorization', () => {
     { id: 'none' },
     { id: 'null', iaeActions: null },
     { id: 'one', iaeActions: [a, page] },
-    {
-      id: 'two',
-      iaeActions: [b, show('a', 'Once more'), visit('https://x.example/', 'https://x.example/ok')],
-    },
+    { id: 'two', iaeActions: [b, show('a', 'Once more'), visit('https://x.example/', 'https://x.example/ok')] },
   ];
 
   // biome-ignore format: a table
@@ -93,11 +83,7 @@ describe('the actions of an interactive authorization', () => {
       { values: { name: 'of no query' } },
     ];
     const second = completeAction(start, credentials);
-    expect(second).to.deep.equal({
-      ...begun([page, b]),
-      presented: [{ id: 'card', values: { name: 'Ada' } }],
-      done: second.done,
-    });
+    expect(second).to.deep.equal({ ...begun([page, b]), presented: [{ id: 'card', values: { name: 'Ada' } }], done: second.done });
     const third = completeAction({ ...second, pending: WEB });
     expect(third).to.deep.equal({ ...second, actions: [b], done: third.done });
     const last = completeAction(third, [{ id: 'card', values: [{ name: 'Bob' }] }]);
@@ -116,9 +102,7 @@ describe('the actions of an interactive authorization', () => {
 
   it('erase presented values when the authorization ends', () => {
     const interaction = completeAction(begun([a, page]), [{ id: 'card', values: { name: 'Ada' } }]);
-    const ended = advance({ version: 1, stage: 'interacting', interaction } as Authorization, {
-      stage: 'done',
-    });
+    const ended = advance({ version: 1, stage: 'interacting', interaction } as Authorization, { stage: 'done' });
     expect(JSON.stringify(ended)).to.not.include('Ada');
   });
 
@@ -309,14 +293,7 @@ describe('the forms of interactive authorization', () => {
     const rest = { auth_session: 'a.b', request_uri: 'urn:x' };
     const status = 'require_interaction';
     expect(WIRES.map(ask)).to.deep.equal([
-      {
-        status: 401,
-        body: {
-          error: 'insufficient_authorization',
-          interaction_type_required: `${IA}auth_via_web`,
-          ...rest,
-        },
-      },
+      { status: 401, body: { error: 'insufficient_authorization', interaction_type_required: `${IA}auth_via_web`, ...rest } },
       { status: 200, body: { status, type: `${IAE}redirect_to_web`, ...rest } },
       { status: 200, body: { status, type: 'redirect_to_web', ...rest } },
     ]);

@@ -169,10 +169,7 @@ export async function interactiveWorld(): Promise<WalletWorld> {
   await world.verifies({ ...check, id: 'check', webhook: null });
   await world.verifies({ ...check, id: 'told' });
   await world.verifies({ ...check, id: 'sealed', webhook: null, responseMode: 'direct_post.jwt' });
-  const presents = (presentationConfigId: string) => ({
-    type: 'openid4vp_presentation',
-    presentationConfigId,
-  });
+  const presents = (presentationConfigId: string) => ({ type: 'openid4vp_presentation', presentationConfigId });
   const page = { type: 'redirect_to_web', url: PAGE };
   await world.offers({ id: 'badge', iaeActions: [presents('check')] });
   await world.offers({ id: 'told', iaeActions: [presents('told')] });

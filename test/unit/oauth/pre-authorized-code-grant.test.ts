@@ -299,9 +299,7 @@ describe('An offer that can no longer succeed', () => {
     await guess(offered, 1);
     const { status, outcome, version } = await present(offered);
     expect(status).to.equal('failed');
-    expect(outcome).to.deep.equal({
-      failure: { code: 'tx_code_attempts', message: 'the transaction code was wrong five times' },
-    });
+    expect(outcome).to.deep.equal({ failure: { code: 'tx_code_attempts', message: 'the transaction code was wrong five times' } });
     const events = await world.store.read(ACME).sessionEvents(offered.session.id, 0, 10);
     expect(events.at(-1)).to.include({ status: 'failed', version });
     expect(await endOf(wallet.redeem(offered.code, { txCode: TX.tx_code }))).to.equal('invalid_grant');

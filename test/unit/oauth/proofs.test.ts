@@ -22,9 +22,7 @@ const URL = 'https://issuer.example/acme/token';
 
 const judged = (payload: Record<string, unknown>) =>
   codeOf(() =>
-    assertDpopProofClaims(parseDpopProof([dpopProof(newKey(), URL, { payload })]), {
-      ...{ method: 'POST', url: URL, now: new Date() },
-    }),
+    assertDpopProofClaims(parseDpopProof([dpopProof(newKey(), URL, { payload })]), { ...{ method: 'POST', url: URL, now: new Date() } }),
   );
 
 describe('The address of a DPoP proof', () => {
@@ -120,15 +118,7 @@ describe('A DPoP proof in place of a proof of possession', () => {
 
   const challenge = (server = wallet.issuer) => attestationChallenge(world, ACME, server, world.clock.now());
   const combined = (payload: object = { nonce: challenge() }, more: Partial<OAuthRequest> = {}, key = wallet.instance): OAuthRequest =>
-    wallet.oauth(
-      'token',
-      {},
-      {
-        attestationPop: [],
-        dpop: [wallet.dpop('token', { key, payload: { ...payload } })],
-        ...more,
-      },
-    );
+    wallet.oauth('token', {}, { attestationPop: [], dpop: [wallet.dpop('token', { key, payload: { ...payload } })], ...more });
   const redeem = async (request: OAuthRequest) => wallet.redeem((await anOffer(world)).code, { request });
 
   it('is accepted with the attested key and a challenge, and binds the tokens to that key', async () => {

@@ -30,10 +30,7 @@ describe('AnswerTokenRequest', () => {
 
   const answer = (form: Record<string, string>, server: AuthorizationServer = 'built-in', tenantId = ACME) =>
     world.answerTokenRequest.execute(tenantId, server, wallet.oauth('token', form));
-  const preAuthorized = async () => ({
-    grant_type: PRE_AUTHORIZED_CODE_GRANT,
-    'pre-authorized_code': (await anOffer(world)).code,
-  });
+  const preAuthorized = async () => ({ grant_type: PRE_AUTHORIZED_CODE_GRANT, 'pre-authorized_code': (await anOffer(world)).code });
 
   it('redeems a pre-authorized code, and refreshes what it brought', async () => {
     const { body } = await answer(await preAuthorized());
@@ -128,9 +125,7 @@ describe('AuthorizationCodeGrant', () => {
 
   it('returns identifiers if the wallet used details in either request', async () => {
     const details = (id: string) => [{ type: 'openid_credential', credential_configuration_id: id }];
-    const asked = await coded({
-      authorization_details: JSON.stringify([...details('card'), ...details('pass')]),
-    });
+    const asked = await coded({ authorization_details: JSON.stringify([...details('card'), ...details('pass')]) });
     const { body } = await wallet.redeemCode(asked.code);
     expect(body.authorization_details).to.have.length(2);
     const { code } = await coded({ scope: 'card pass' });
@@ -223,17 +218,9 @@ describe('AuthorizationCodeGrant', () => {
       expect(await revoked(code)).to.equal(true);
       const other = await coded();
       const request = wallet.oauth('token', { client_id: CLIENT });
-      const redemption = {
-        code: other.code,
-        redirectUri: REDIRECT,
-        codeVerifier: CODE_VERIFIER,
-        requestedIds: undefined,
-      };
+      const redemption = { code: other.code, redirectUri: REDIRECT, codeVerifier: CODE_VERIFIER, requestedIds: undefined };
       const grantType = AUTHORIZATION_CODE_GRANT;
-      await new AuthorizationCodeGrant(world.elsewhere()).answer(ACME, 'built-in', request, {
-        grantType,
-        ...redemption,
-      });
+      await new AuthorizationCodeGrant(world.elsewhere()).answer(ACME, 'built-in', request, { grantType, ...redemption });
       expect(await endOf(wallet.redeemCode(other.code))).to.equal('invalid_grant');
       expect(await revoked(other.code)).to.equal(true);
     });
@@ -365,12 +352,7 @@ describe('RefreshTokenGrant', () => {
       'a token at a server that is not there',
       'not_found',
       (refreshToken) => {
-        const refresh = {
-          grantType: 'refresh_token',
-          refreshToken,
-          scope: undefined,
-          requestedIds: undefined,
-        } as const;
+        const refresh = { grantType: 'refresh_token', refreshToken, scope: undefined, requestedIds: undefined } as const;
         return world.refreshToken.answer(ACME, 'chained', wallet.oauth('chained-as/token'), refresh);
       },
     ],

@@ -157,11 +157,7 @@ describe('FinishUpstreamLogin', () => {
     const login = await logins.start();
     const { fields, ...asked } = (await logins.finish(login)) as Consent;
     expect(asked.credentials.map(({ displays }) => displays)).to.deep.equal([[{ name: 'Card', locale: 'en' }]]);
-    expect(asked).to.deep.include({
-      clientId: AUTHORIZATION_REQUEST.client_id,
-      isVerified: false,
-      action: `${logins.server}/confirm`,
-    });
+    expect(asked).to.deep.include({ clientId: AUTHORIZATION_REQUEST.client_id, isVerified: false, action: `${logins.server}/confirm` });
     const secret = parseHandle(fields['confirmation'] ?? '')?.secret ?? '';
     const stored = await logins.stored(login.id);
     expect(stored).to.deep.include({ stage: 'confirming', identity: ADA });
@@ -192,11 +188,7 @@ describe('FinishUpstreamLogin', () => {
     expect(exchange.callCount).to.equal(1);
     const [issuer, sent] = exchange.firstCall.args as unknown as [string, object];
     expect(issuer).to.equal(UPSTREAM);
-    expect(sent).to.include({
-      code: 'the code',
-      clientSecret: 'secret',
-      codeVerifier: upstream?.codeVerifier,
-    });
+    expect(sent).to.include({ code: 'the code', clientSecret: 'secret', codeVerifier: upstream?.codeVerifier });
   });
 
   const unknown: readonly [what: string, changes: (login: Login) => Parameters<LoginWorld['finish']>[1]][] = [

@@ -5,9 +5,7 @@ import { escapeHtml, fill, inlineImage } from '../../../adapters/http/pages/mark
 import { contrastOf, findContrastProblems, readableColours } from '../../../domain/shared/contrast.ts';
 import { brandingOf } from '../../../domain/tenants/branding.ts';
 
-const registered = (privacy_policy: string, support_uri: string) => ({
-  body: { privacy_policy, support_uri },
-});
+const registered = (privacy_policy: string, support_uri: string) => ({ body: { privacy_policy, support_uri } });
 
 describe('The branding of pages of a tenant', () => {
   it('uses links of the registration if the pages have none', () => {
@@ -26,10 +24,7 @@ describe('The branding of pages of a tenant', () => {
       privacyUri: 'https://c.example/privacy',
       supportUri: 'tel:+43',
     });
-    expect(brandingOf('Acme', { display: [], registrationCert: { jwt: 'a.b.c' } })).to.deep.equal({
-      name: 'Acme',
-      displays: [],
-    });
+    expect(brandingOf('Acme', { display: [], registrationCert: { jwt: 'a.b.c' } })).to.deep.equal({ name: 'Acme', displays: [] });
   });
 
   it('shows images that come along, of a few kinds and not too large', () => {

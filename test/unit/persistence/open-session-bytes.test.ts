@@ -57,10 +57,7 @@ describe('OpenSessionBytes', () => {
   const opening = (id: string, bytes: number, createdAt: Date, expiresAt: Date) => {
     const session = { id, status: 'active', createdAt, expiresAt };
     const fields = SESSIONS.columns.map((column) => (column === 'request' ? 'x'.repeat(bytes - ROW) : null));
-    return {
-      change: { opens: { session } } as unknown as Change,
-      parts: { newSession: fields } as unknown as Parts,
-    };
+    return { change: { opens: { session } } as unknown as Change, parts: { newSession: fields } as unknown as Parts };
   };
   const completing = (id: string) => ({
     change: { session: { id: id as SessionId, to: 'completed' } } as Change,
@@ -176,12 +173,7 @@ describe('OpenSessionBytes', () => {
     const sessionBytes = new OpenSessionBytes(table, 8_000, START);
     await open(sessionBytes, 'a');
     const row = { id: 'old', status: 'active', created_at: START - 1, expires_at: at(5).getTime() };
-    sessionBytes.observeSession({
-      ...row,
-      request: 'x'.repeat(1_000),
-      configuration_ids: '[]',
-      outcome: null,
-    });
+    sessionBytes.observeSession({ ...row, request: 'x'.repeat(1_000), configuration_ids: '[]', outcome: null });
     table.sessions.set('old', { createdAt: START - 1, expiresAt: at(5).getTime(), bytes: 1_000 });
     complete(sessionBytes, 'old');
     await sessionBytes.flush();
@@ -355,9 +347,7 @@ describe('OpenSessionBytes', () => {
             await open(sessionBytes, String(session), { bytes, now: at(minute), minutes });
             last = Math.max(last, minute + minutes);
             const expiresAt = at(minute).getTime() + minutes * MINUTE;
-            table.sessions.set(String(session), {
-              ...{ createdAt: at(minute).getTime(), expiresAt, bytes: bytes - ROW },
-            });
+            table.sessions.set(String(session), { ...{ createdAt: at(minute).getTime(), expiresAt, bytes: bytes - ROW } });
           }
           if (act === 'complete' && opened.has(session) && !ended.has(session)) {
             ended.add(session);

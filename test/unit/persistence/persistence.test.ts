@@ -68,11 +68,7 @@ const through = (document: unknown) => decodeDocument(encodeDocument(document));
 describe('documents as they are stored', () => {
   it('come back with their times', () => {
     const at = new Date('2026-01-02T03:04:05.678Z');
-    expect(through({ at, list: [at, { at }], text: 'x' })).to.deep.equal({
-      at,
-      list: [at, { at }],
-      text: 'x',
-    });
+    expect(through({ at, list: [at, { at }], text: 'x' })).to.deep.equal({ at, list: [at, { at }], text: 'x' });
     expect(through(at)).to.deep.equal(at);
     expect(() => encodeDocument({ at: new Date(Number.NaN) })).to.throw('at');
   });
@@ -92,11 +88,7 @@ describe('documents as they are stored', () => {
 
   it('of earlier releases are read', () => {
     const older = '{"at":{"\\u0001date":1000},"ended":{"\\u0001date":null},"claims":{"\\u0001x":1}}';
-    expect(decodeDocument(older)).to.deep.equal({
-      at: new Date(1000),
-      ended: new Date(0),
-      claims: { '\u0001x': 1 },
-    });
+    expect(decodeDocument(older)).to.deep.equal({ at: new Date(1000), ended: new Date(0), claims: { '\u0001x': 1 } });
   });
 });
 

@@ -5,12 +5,7 @@ import { MemoryBudget, type MemoryShare } from '../../../application/queues/memo
 const FULL = new Error('too many bytes');
 const LIMITS = { total: 100, perKey: 60 };
 
-type Holder = {
-  readonly party: string | undefined;
-  readonly share: MemoryShare;
-  bytes: number;
-  isOver: boolean;
-};
+type Holder = { readonly party: string | undefined; readonly share: MemoryShare; bytes: number; isOver: boolean };
 
 const STEPS = fc.array(
   fc.record({
@@ -33,12 +28,7 @@ function always(isEvicting: boolean, check: (held: readonly Holder[], step: { ad
           expect(reason).to.equal(FULL);
           holder.isOver = true;
         };
-        const holder: Holder = {
-          party,
-          share: isEvicting ? budget.open(party, evict) : budget.open(party),
-          bytes: 0,
-          isOver: false,
-        };
+        const holder: Holder = { party, share: isEvicting ? budget.open(party, evict) : budget.open(party), bytes: 0, isOver: false };
         holders.push(holder);
       };
       for (const { kind, party, index, bytes } of steps) {

@@ -44,11 +44,7 @@ describe('A certificate from the registrar of a tenant', () => {
       world.write((own) => {
         const now = world.clock.now();
         const login = { ...LOGIN, id: 'default' as const, createdAt: now, updatedAt: now };
-        return own.registrarConfiguration.put({
-          ...login,
-          registrationCertificateDefaults: DEFAULTS,
-          ...changes,
-        });
+        return own.registrarConfiguration.put({ ...login, registrationCertificateDefaults: DEFAULTS, ...changes });
       }),
     );
   const fails = (fault: RegistrarFault) => {
@@ -141,11 +137,7 @@ describe('A certificate from the registrar of a tenant', () => {
         () =>
           world.write((own) => {
             const now = world.clock.now();
-            const body = {
-              id: 'age',
-              dcql_query: query({ id: 'pid' }),
-              trustAnchors: [{ keyChainId: 'access' }],
-            };
+            const body = { id: 'age', dcql_query: query({ id: 'pid' }), trustAnchors: [{ keyChainId: 'access' }] };
             const age = PresentationConfigurationBody.parse(body);
             return own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now });
           }),
@@ -205,12 +197,7 @@ describe('A certificate from the registrar of a tenant', () => {
       return new ObtainRegistrationCertificate(ports).execute(caller(allowed), RegistrationCertificateOrder.parse(wanted));
     };
     const issues = (payload: object = {}, revoked = false) => {
-      world.registrar.certificate = {
-        id: 'known',
-        jwt: certificate(payload),
-        revoked,
-        relyingPartyId: 'party',
-      };
+      world.registrar.certificate = { id: 'known', jwt: certificate(payload), revoked, relyingPartyId: 'party' };
     };
     const forAge = { body: {}, presentationConfigurationId: 'age' };
 

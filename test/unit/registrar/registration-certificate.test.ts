@@ -238,22 +238,13 @@ const PID: RegisteredCredential = {
   claims: [{ path: ['given_name'] }, { path: ['address', 'street'] }, { path: ['degrees', null, 'type'] }],
 };
 const MDL_META = { doctype_value: 'org.iso.18013.5.1.mDL' };
-const MDL: RegisteredCredential = {
-  format: 'mso_mdoc',
-  meta: MDL_META,
-  claims: [{ path: ['org.iso.18013.5.1', 'family_name'] }],
-};
+const MDL: RegisteredCredential = { format: 'mso_mdoc', meta: MDL_META, claims: [{ path: ['org.iso.18013.5.1', 'family_name'] }] };
 const ADULT: RegisteredCredential = { ...PID, claims: [{ path: ['age'], values: [18, 21] }] };
 const BARE: RegisteredCredential = { format: PID.format, meta: META };
 
 const asked = (...credentials: JsonObject[]) =>
   DcqlQuery.parse({
-    credentials: credentials.map((credential, index) => ({
-      id: `q${index}`,
-      format: 'dc+sd-jwt',
-      meta: META,
-      ...credential,
-    })),
+    credentials: credentials.map((credential, index) => ({ id: `q${index}`, format: 'dc+sd-jwt', meta: META, ...credential })),
   });
 const claims = (...paths: (string | number | null)[][]) => ({ claims: paths.map((path) => ({ path })) });
 const values = (path: string[], ...given: (string | number)[]) => ({ claims: [{ path, values: given }] });
@@ -278,9 +269,7 @@ describe('A registration certificate covers', () => {
   ];
   for (const [what, credentials, query] of covered) {
     it(what, () => {
-      expect(findQueryCoverage(credentials === undefined ? {} : { credentials }, query)).to.deep.equal({
-        covered: true,
-      });
+      expect(findQueryCoverage(credentials === undefined ? {} : { credentials }, query)).to.deep.equal({ covered: true });
     });
   }
 

@@ -114,18 +114,10 @@ describe('Registration certificates', () => {
       checks++;
       return check(...question);
     };
-    return new RegistrationCertificates({
-      store: world.store,
-      registrar,
-      registrationCertificateVerifier: checker,
-    });
+    return new RegistrationCertificates({ store: world.store, registrar, registrationCertificateVerifier: checker });
   };
   const configured = async () => (await world.caller()).tenant;
-  const configuration = (registrationCert: RegistrationCertificateRequest, id = 'check') => ({
-    id,
-    dcql_query,
-    registrationCert,
-  });
+  const configuration = (registrationCert: RegistrationCertificateRequest, id = 'check') => ({ id, dcql_query, registrationCert });
   const entry = async (request: RegistrationCertificateRequest = { body: {} }) =>
     certificates.entryFor(await configured(), configuration(request), undefined, world.clock.now());
   const failure = async (request?: RegistrationCertificateRequest): Promise<Failure> => {
@@ -150,12 +142,7 @@ describe('Registration certificates', () => {
         for (let copy = 0; copy < count; copy++) {
           world.clock.time += 1;
           const updatedAt = world.clock.now();
-          await registrationCertificates.put({
-            ...first,
-            id: `copy-${copy}`,
-            createdAt: updatedAt,
-            updatedAt,
-          });
+          await registrationCertificates.put({ ...first, id: `copy-${copy}`, createdAt: updatedAt, updatedAt });
         }
       },
       { by: 'system' },
@@ -295,9 +282,7 @@ describe('Registration certificates', () => {
   it('stay valid if the configuration cannot be saved', async () => {
     const good = await entry({ id: 'x' });
     registrar.fault = new RegistrarError('unavailable', 'Nobody is there.');
-    expect((await save({ id: 'x' }).catch((error: unknown) => error)) as Failure).to.include({
-      code: 'unavailable',
-    });
+    expect((await save({ id: 'x' }).catch((error: unknown) => error)) as Failure).to.include({ code: 'unavailable' });
     expect(await entry({ id: 'x' })).to.deep.equal(good);
     world.clock.time += HOUR;
     expect(await entry({ id: 'x' }), 'and is judged again').to.deep.equal(good);
@@ -341,9 +326,7 @@ describe('Registration certificates', () => {
     );
     await entry();
     expect(registrar.asked).to.equal(2);
-    await world.store.forTenant(ACME, ({ registrarConfiguration: own }) => own.remove('default'), {
-      by: 'system',
-    });
+    await world.store.forTenant(ACME, ({ registrarConfiguration: own }) => own.remove('default'), { by: 'system' });
     expect((await failure()).message).to.include('No registrar is configured');
   });
 

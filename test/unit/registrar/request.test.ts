@@ -55,9 +55,7 @@ describe('A request for a registration certificate', () => {
 
   it('contains the purpose of its configuration, unless it has one itself or exists already', () => {
     const purpose = [{ lang: 'de', content: 'Warum' }];
-    expect(registrationRequestFor({ body: { intermediary: 'x' } }, purpose)).to.deep.equal({
-      body: { intermediary: 'x', purpose },
-    });
+    expect(registrationRequestFor({ body: { intermediary: 'x' } }, purpose)).to.deep.equal({ body: { intermediary: 'x', purpose } });
     const own = { body: { purpose: WHY.purpose } };
     for (const request of [own, { id: 'known' }, { jwt: 'a.b.c' }]) expect(registrationRequestFor(request, purpose)).to.equal(request);
     for (const none of [null, undefined]) expect(registrationRequestFor({ body: {} }, none)).to.deep.equal({ body: {} });
@@ -68,10 +66,7 @@ describe('A request for a registration certificate', () => {
     const complete = { ...WHY, purpose, credentials: CREDENTIALS };
     expect(completeRegistration({ purpose }, WHY, { query: QUERY })).to.deep.equal(complete);
     const credentials = CREDENTIALS.slice(1);
-    expect(completeRegistration({ credentials }, WHY, { query: QUERY })).to.deep.equal({
-      ...WHY,
-      credentials,
-    });
+    expect(completeRegistration({ credentials }, WHY, { query: QUERY })).to.deep.equal({ ...WHY, credentials });
   });
 
   for (const name of Object.keys(WHY)) {
@@ -139,9 +134,7 @@ describe('The login at a registrar', () => {
     expect(mergeRegistrarConfiguration(known, same)).to.deep.equal(body);
     expect(mergeRegistrarConfiguration(known, { clientSecret: null }).clientSecret).to.equal(null);
     const open = { ...known, clientSecret: null };
-    expect(mergeRegistrarConfiguration(open, { clientId: 'other' }), 'which has none').to.include({
-      clientId: 'other',
-    });
+    expect(mergeRegistrarConfiguration(open, { clientId: 'other' }), 'which has none').to.include({ clientId: 'other' });
   });
 
   const moves: [object, string][] = [
@@ -213,9 +206,7 @@ describe('The login of a tenant at its registrar', () => {
   });
 
   it('is tested, stored and replaced entirely', async () => {
-    const { createdAt } = await put({
-      registrationCertificateDefaults: { support_uri: 'https://acme.example' },
-    });
+    const { createdAt } = await put({ registrationCertificateDefaults: { support_uri: 'https://acme.example' } });
     expect(world.registrar.asked).to.deep.equal(['login']);
     world.clock.forward(1_000);
     const replaced = await put({ clientSecret: null });
@@ -304,11 +295,7 @@ describe('The login of a tenant at its registrar', () => {
     it(`${end === 'done' ? 'goes' : 'stays'} while a presentation has ${JSON.stringify(registrationCert)}`, async () => {
       await put();
       const now = world.clock.now();
-      const age = PresentationConfigurationBody.parse({
-        id: 'age',
-        dcql_query: query({ id: 'pid' }),
-        registrationCert,
-      });
+      const age = PresentationConfigurationBody.parse({ id: 'age', dcql_query: query({ id: 'pid' }), registrationCert });
       await world.write((own) => own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now }));
       expect(await endOf(remove())).to.equal(end);
     });

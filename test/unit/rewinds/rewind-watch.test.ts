@@ -46,14 +46,7 @@ class Past implements Terms {
   async open(next: NextTerm) {
     this.opened.push(next);
     const counter = this.history.terms[0]?.counter ?? 0;
-    const begun = {
-      ...first,
-      ...next,
-      id: `term ${next.number}`,
-      place: this.history.place,
-      counter,
-      beganAt: NOW,
-    };
+    const begun = { ...first, ...next, id: `term ${next.number}`, place: this.history.place, counter, beganAt: NOW };
     this.put(begun, ...this.history.terms);
     return true;
   }
@@ -107,18 +100,8 @@ class Memory implements Witness {
 }
 
 const nothing = () => {};
-const log = () => ({
-  info: nothing,
-  warn: nothing,
-  error: sinon.spy(),
-  within: <T>(_: unknown, work: () => T) => work(),
-  note: nothing,
-});
-const sighting = (change: Partial<Sighting> = {}): Sighting => ({
-  ...positionOf(first),
-  address: ADDRESS,
-  ...change,
-});
+const log = () => ({ info: nothing, warn: nothing, error: sinon.spy(), within: <T>(_: unknown, work: () => T) => work(), note: nothing });
+const sighting = (change: Partial<Sighting> = {}): Sighting => ({ ...positionOf(first), address: ADDRESS, ...change });
 
 describe('a start on a database', () => {
   /** @param meanwhile what other processes do while the start waits. */
@@ -430,10 +413,7 @@ describe('a process whose database changes', () => {
 
   it('marks in the database how far its record is, after the record is written', async () => {
     await watch.recordPosition();
-    expect(past.history.terms[0]).to.include({
-      witnessedCounter: 5,
-      witnessedBy: 'pod-1:/data/witness.json',
-    });
+    expect(past.history.terms[0]).to.include({ witnessedCounter: 5, witnessedBy: 'pod-1:/data/witness.json' });
     past.changes++;
     witness.note = async () => {
       throw new Error('no space left');
@@ -603,14 +583,7 @@ describe('a process whose database changes', () => {
     await watch.tick();
     expect(watch.refusal).to.include('restore:fence');
     past.isLastThere = false;
-    const fenced = {
-      ...first,
-      number: 300,
-      id: 'fenced',
-      place: 'cluster/2',
-      how: 'fenced',
-      beganAt: NOW,
-    } as const;
+    const fenced = { ...first, number: 300, id: 'fenced', place: 'cluster/2', how: 'fenced', beganAt: NOW } as const;
     past.put(fenced, { ...first, counter: 4, lostAt: NOW });
     await watch.tick();
     expect([watch.refusal, watch.fencedAt]).to.deep.equal([undefined, NOW]);

@@ -111,10 +111,7 @@ describe('The job that expires sessions', () => {
     expect(await step().catch((error: Error) => error.message)).to.equal('the database is away');
     isAway = false;
     await run(startPlus(60_000));
-    expect(visits[0]).to.deep.equal({
-      from: START.getTime() - 2 * MINUTE_MS,
-      until: START.getTime() + 30_000,
-    });
+    expect(visits[0]).to.deep.equal({ from: START.getTime() - 2 * MINUTE_MS, until: START.getTime() + 30_000 });
   });
 
   it('notifies streams of each expired session, and returns those with a response', async () => {
@@ -234,10 +231,7 @@ describe('Sessions that wallets fetched', () => {
     fetched.note({ ...aSession(world.clock, 1), id: 'lost' as SessionId });
     await fetched.flush();
     expect(told.callCount).to.equal(1);
-    expect((told.args[0] as readonly unknown[] | undefined)?.[1]).to.deep.equal({
-      tenantId: ACME,
-      sessions: 1,
-    });
+    expect((told.args[0] as readonly unknown[] | undefined)?.[1]).to.deep.equal({ tenantId: ACME, sessions: 1 });
     expect(fetched.flushTenant(ACME)).to.equal(undefined);
   });
 });

@@ -16,9 +16,7 @@ import { type AdministrationWorld, anAdministration, aSession, endOf } from '../
 
 const NOW = new Date('2026-06-01T12:00:00Z');
 const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
-const SESSION = {
-  ...{ id: 's', version: 3, status: 'active', expiresAt: at(60), claimedAt: null, outcome: null },
-} as unknown as Session;
+const SESSION = { ...{ id: 's', version: 3, status: 'active', expiresAt: at(60), claimedAt: null, outcome: null } } as unknown as Session;
 const session = (change: object = {}) => ({ ...SESSION, ...change }) as Session;
 
 const ended = <T>(work: () => T): T | string => {
@@ -52,9 +50,7 @@ describe('The status of a session', () => {
   });
 
   it('changes as long as it has not ended', () => {
-    expect(ended(() => advance(session(), 'complete'))).to.deep.equal({
-      ...{ id: 's', anytime: ['active', 'fetched'], to: 'completed' },
-    });
+    expect(ended(() => advance(session(), 'complete'))).to.deep.equal({ ...{ id: 's', anytime: ['active', 'fetched'], to: 'completed' } });
     expect(ended(() => advance(session(), 'fail', {}))).to.have.property('outcome');
     expect(ended(() => advance(session({ status: 'expired' }), 'fail'))).to.match(/^conflict: .*expired/);
     expect([isUnfetched(session()), isUnfetched(session({ status: 'fetched' }))]).to.deep.equal([true, false]);
@@ -150,9 +146,7 @@ describe('A failure that a wallet reports', () => {
   it('is listed also where an earlier release stored the words of the wallet', () => {
     const kept = { code: 'malformed', message: 'x' };
     expect(listedFailure(kept)).to.deep.equal(kept);
-    expect(listedFailure({ code: 'odd', message: 'x' })).to.deep.equal({
-      ...{ code: 'wallet_error', message: 'odd: x' },
-    });
+    expect(listedFailure({ code: 'odd', message: 'x' })).to.deep.equal({ ...{ code: 'wallet_error', message: 'odd: x' } });
   });
 });
 
@@ -281,12 +275,7 @@ describe('The success rate of the newest sessions', () => {
   function endless(outcome: SessionOutcome) {
     const asked: { counts: CountQuery[]; outcomes: OutcomeQuery[] } = { counts: [], outcomes: [] };
     const counts: SessionCount[] = [
-      {
-        kind: 'verification',
-        status: 'failed',
-        count: MAX_COUNTED,
-        oldest: new Date(world.clock.now().getTime() - 1_000),
-      },
+      { kind: 'verification', status: 'failed', count: MAX_COUNTED, oldest: new Date(world.clock.now().getTime() - 1_000) },
     ];
     const store = {
       read: () => ({

@@ -20,13 +20,7 @@ import { sessionOpening, sessionRemoval, stepsOf } from '../../contract/store/st
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from '../administrators.ts';
 
-const TENANT = {
-  id: 'acme',
-  name: 'Acme',
-  description: null,
-  status: 'active',
-  createdAt: new Date(0),
-} as const;
+const TENANT = { id: 'acme', name: 'Acme', description: null, status: 'active', createdAt: new Date(0) } as const;
 
 describe('Sessions for administrators', () => {
   let world: World;
@@ -34,10 +28,7 @@ describe('Sessions for administrators', () => {
   const id = (number: number) => `session-${number}` as SessionId;
   const asking = async (caller: TenantCaller) => {
     const head = await stepsOf(world.store, ACME).state();
-    return rememberedCaller({
-      ...caller,
-      tenant: new TenantConfiguration(world, head ?? caller.tenant.state),
-    });
+    return rememberedCaller({ ...caller, tenant: new TenantConfiguration(world, head ?? caller.tenant.state) });
   };
 
   beforeEach(async () => {
@@ -111,10 +102,7 @@ describe('Sessions for administrators', () => {
   });
 
   it('are returned as they are stored, whatever this process has cached', async () => {
-    const request = {
-      kind: 'verification',
-      offerRequest: { requestId: 'age' },
-    } as unknown as VerificationRequest;
+    const request = { kind: 'verification', offerRequest: { requestId: 'age' } } as unknown as VerificationRequest;
     const session = aSession(world.clock, 20, { request });
     await stepsOf(world.store, ACME).commit(sessionOpening(session));
     const { sessionCache: remembered } = world.tenantConfigurations;
@@ -220,20 +208,12 @@ describe('Sessions for administrators', () => {
 
   it('show expiry by the clock, at the time of the end', () => {
     const session = aSession(world.clock, 0);
-    const configured = toSessionView({
-      session,
-      tenant: TENANT,
-      now: new Date(session.expiresAt.getTime() + 1),
-    });
+    const configured = toSessionView({ session, tenant: TENANT, now: new Date(session.expiresAt.getTime() + 1) });
     expect(configured).to.include({ status: 'expired', updatedAt: session.expiresAt.toISOString() });
   });
 
   it('repeat the query in the link to the next page', () => {
-    const query = SessionListQuery.parse({
-      limit: '2',
-      status: 'active',
-      since: '2026-01-01T00:00:00+01:00',
-    });
+    const query = SessionListQuery.parse({ limit: '2', status: 'active', since: '2026-01-01T00:00:00+01:00' });
     expect(nextPage('https://id.example/session', query, 'abc')['Link']).to.equal(
       '<https://id.example/session?status=active&since=2025-12-31T23%3A00%3A00.000Z&limit=2&sort=desc&cursor=abc>' + '; rel="next"',
     );
@@ -292,10 +272,7 @@ describe('A session that is controlled by its caller', () => {
   const caller = () => world.caller(['issuance:offer', 'presentation:request']);
   const asking = async (by: TenantCaller) => {
     const state = await stepsOf(world.store, ACME).state();
-    return rememberedCaller({
-      ...by,
-      tenant: new TenantConfiguration(world, state ?? by.tenant.state),
-    });
+    return rememberedCaller({ ...by, tenant: new TenantConfiguration(world, state ?? by.tenant.state) });
   };
   const cancel = async ({ id }: Session, by = caller()) => new CancelSession(world).execute(await asking(by), id);
 
@@ -315,13 +292,7 @@ describe('A session that is controlled by its caller', () => {
     expect(await codeOf(cancel(answered, stranger))).to.equal('not_found');
   });
 
-  const FAILED: Delivery = {
-    id: 'd',
-    webhook: 'presentation',
-    at: new Date(0).toISOString(),
-    result: 'failed',
-    detail: 'why',
-  };
+  const FAILED: Delivery = { id: 'd', webhook: 'presentation', at: new Date(0).toISOString(), result: 'failed', detail: 'why' };
   const withDelivery = (delivery: Partial<Delivery>, more: object = { credentials: [] }): Session => ({
     ...aSession(world.clock, 2),
     outcome: { deliveries: [{ ...FAILED, ...delivery }], ...more },

@@ -100,11 +100,7 @@ describe('A stream of session statuses', () => {
 
   async function listen(lastSequence?: number): Promise<{ leave: () => void; ended: Promise<void> }> {
     const leaving = new AbortController();
-    const watch = new WatchSession({
-      ...world,
-      sessionWatcher: watcher,
-      tenantConfigurations: new TenantConfigurations(world),
-    });
+    const watch = new WatchSession({ ...world, sessionWatcher: watcher, tenantConfigurations: new TenantConfigurations(world) });
     const caller = await listener();
     const stream = await watch.execute(caller, id, { lastSequence, closed: leaving.signal });
     const ended = (async () => {
@@ -126,9 +122,7 @@ describe('A stream of session statuses', () => {
   }
 
   const endTenant = (endsAt: Date | null) =>
-    world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), endsAt }), {
-      by: 'system',
-    });
+    world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), endsAt }), { by: 'system' });
 
   it('continues if the end of the tenant is postponed at the last moment', async () => {
     await endTenant(new Date(since + 20_000));
@@ -222,11 +216,7 @@ describe('A stream of session statuses', () => {
   });
 
   it('is refused for an unknown session, and when the process has enough of them', async () => {
-    const watch = new WatchSession({
-      ...world,
-      sessionWatcher: watcher,
-      tenantConfigurations: new TenantConfigurations(world),
-    });
+    const watch = new WatchSession({ ...world, sessionWatcher: watcher, tenantConfigurations: new TenantConfigurations(world) });
     const closed = new AbortController().signal;
     const nobody = watch.execute({ ...(await listener()), roles: ['issuance:offer'] }, id, { closed });
     expect(await codeOf(nobody)).to.equal('not_found');

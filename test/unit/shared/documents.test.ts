@@ -119,11 +119,7 @@ describe('A document in the vocabulary of certificates', () => {
   const written = (document: unknown, known = MEMBERS) => read(document, known).value;
 
   it('is read as one of key chains', () => {
-    expect(written({ certId: 'a', accessCertId: 'b', note: 'n' })).to.deep.equal({
-      keyChainId: 'a',
-      accessKeyChainId: 'b',
-      note: 'n',
-    });
+    expect(written({ certId: 'a', accessCertId: 'b', note: 'n' })).to.deep.equal({ keyChainId: 'a', accessKeyChainId: 'b', note: 'n' });
     expect(written({ keyChainId: 'a' })).to.deep.equal({ keyChainId: 'a' });
   });
 
@@ -140,9 +136,7 @@ describe('A document in the vocabulary of certificates', () => {
   it('has them in the entries of its lists, too', () => {
     const entities = [{ issuerCertId: 'a' }, 'text', { revocationCertId: 'b', certId: 'c', keyChainId: 'd' }];
     const { value, errors } = read({ entities });
-    expect(value).to.deep.equal({
-      entities: [{ issuerKeyChainId: 'a' }, 'text', { revocationKeyChainId: 'b', keyChainId: 'd' }],
-    });
+    expect(value).to.deep.equal({ entities: [{ issuerKeyChainId: 'a' }, 'text', { revocationKeyChainId: 'b', keyChainId: 'd' }] });
     expect(errors).to.deep.equal([{ path: 'entities.2.certId', message: FAULT }]);
     const trustAnchors = [{ certId: 'a' }];
     expect(written({ trustAnchors }), 'a list that it cannot have').to.deep.equal({ trustAnchors });
@@ -155,11 +149,7 @@ describe('A document in the vocabulary of certificates', () => {
   }
 
   it('is answered by both names', () => {
-    expect(withKeyReferences({ keyChainId: 'a', note: 'n' })).to.deep.equal({
-      keyChainId: 'a',
-      certId: 'a',
-      note: 'n',
-    });
+    expect(withKeyReferences({ keyChainId: 'a', note: 'n' })).to.deep.equal({ keyChainId: 'a', certId: 'a', note: 'n' });
     expect(withKeyReferences({ keyChainId: undefined })).to.have.property('certId', undefined);
     expect(withKeyReferences({ note: 'n' })).to.deep.equal({ note: 'n' });
   });
@@ -178,28 +168,15 @@ describe('A document in the vocabulary of certificates', () => {
 
 const HOOK = {
   secrets: {
-    'auth.key': {
-      variable: 'KEY',
-      sentTo: ['url', 'auth.header'],
-      hint: 'the address is another: give the key again',
-    },
+    'auth.key': { variable: 'KEY', sentTo: ['url', 'auth.header'], hint: 'the address is another: give the key again' },
     pin: { variable: 'PIN' },
   },
 };
-const STORED = {
-  url: 'https://a.example',
-  auth: { header: 'x-key', key: 'stored key' },
-  pin: '1234',
-  note: 'n',
-};
+const STORED = { url: 'https://a.example', auth: { header: 'x-key', key: 'stored key' }, pin: '1234', note: 'n' };
 
 describe('The secrets of a document', () => {
   it('are hidden, and nothing else', () => {
-    expect(hideSecrets(HOOK, STORED)).to.deep.equal({
-      ...STORED,
-      auth: { header: 'x-key', key: HIDDEN },
-      pin: HIDDEN,
-    });
+    expect(hideSecrets(HOOK, STORED)).to.deep.equal({ ...STORED, auth: { header: 'x-key', key: HIDDEN }, pin: HIDDEN });
   });
 
   for (const none of [{}, { pin: null }, { pin: '' }, { auth: {} }, { auth: null }, { auth: { key: '' } }]) {
@@ -210,10 +187,7 @@ describe('The secrets of a document', () => {
 
   it('are kept when the document is written back as it was returned', () => {
     expect(keepSecrets(HOOK, hideSecrets(HOOK, STORED), STORED)).to.deep.equal(STORED);
-    expect(keepSecrets(HOOK, { ...hideSecrets(HOOK, STORED), note: 'other' }, STORED)).to.deep.equal({
-      ...STORED,
-      note: 'other',
-    });
+    expect(keepSecrets(HOOK, { ...hideSecrets(HOOK, STORED), note: 'other' }, STORED)).to.deep.equal({ ...STORED, note: 'other' });
   });
 
   it('are replaced by given ones, at any destination', () => {

@@ -157,13 +157,7 @@ describe('The faults of a document', () => {
   });
 });
 
-const WARNING = {
-  profileRule: 'HAIP 1.0 section 5',
-  member: 'x',
-  concerns: 'wallets',
-  message: 'they refuse it',
-  change: 'leave it out',
-};
+const WARNING = { profileRule: 'HAIP 1.0 section 5', member: 'x', concerns: 'wallets', message: 'they refuse it', change: 'leave it out' };
 const REFUSED: Finding = { ...WARNING, refusedBy: ['haip'] };
 const FAULT = { path: 'x', message: 'profile haip (HAIP 1.0 section 5): they refuse it; leave it out' };
 
@@ -219,10 +213,7 @@ describe('A warning about a configuration', () => {
 
 describe('A failure', () => {
   it('has the message for its caller, or its code without one', () => {
-    expect(new Failure('conflict', 'taken already')).to.deep.include({
-      message: 'taken already',
-      details: { message: 'taken already' },
-    });
+    expect(new Failure('conflict', 'taken already')).to.deep.include({ message: 'taken already', details: { message: 'taken already' } });
     expect(new Failure('conflict').message).to.equal('conflict');
     expect(new Failure('conflict', { retryAfterSeconds: 1 }).message).to.equal('conflict');
   });

@@ -86,10 +86,7 @@ describe('A received public key', () => {
   it('is invalid if its coordinates have the right length only in sum', () => {
     const [left, right] = [ec.x ?? '', ec.y ?? ''].map((text) => Buffer.from(text, 'base64url'));
     if (left === undefined || right === undefined) throw new Error('unreadable');
-    const moved = {
-      x: encodeBase64url(left.subarray(0, 31)),
-      y: encodeBase64url(Buffer.concat([left.subarray(31), right])),
-    };
+    const moved = { x: encodeBase64url(left.subarray(0, 31)), y: encodeBase64url(Buffer.concat([left.subarray(31), right])) };
     expect(publicKeyOf({ kty: 'EC', crv: 'P-256', ...moved })).to.equal(undefined);
   });
 });

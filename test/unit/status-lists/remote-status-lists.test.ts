@@ -36,13 +36,7 @@ describe('An external status list in CWT form', () => {
     remote = new FakeRemote();
     clock = new SetClock();
     const eventBus = new InProcessEventBus();
-    lists = new RemoteStatusLists({
-      remote,
-      signatures: new NodeSignatures(),
-      clock,
-      eventBus,
-      log: new NoLog(),
-    });
+    lists = new RemoteStatusLists({ remote, signatures: new NodeSignatures(), clock, eventBus, log: new NoLog() });
   });
 
   const seconds = () => Math.floor(clock.time / 1000);

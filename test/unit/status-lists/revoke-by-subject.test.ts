@@ -41,10 +41,7 @@ describe('RevokeBySubject', () => {
 
   const inline = (ids: readonly string[], claims: object) => Object.fromEntries(ids.map((id) => [id, { type: 'inline', claims }]));
   const held = async (claims: object, ids: readonly string[] = ['card']) => {
-    const made = await anOffer(world, {
-      credentialConfigurationIds: ids,
-      credentialClaims: inline(ids, claims),
-    });
+    const made = await anOffer(world, { credentialConfigurationIds: ids, credentialClaims: inline(ids, claims) });
     const token = await wallet.token(made);
     const issue = (id = ids[0] ?? '') => wallet.issue(token, { credential_configuration_id: id });
     return { session: made.session.id, issue, issued: await issue() };
@@ -90,10 +87,7 @@ describe('RevokeBySubject', () => {
 
   it('revokes the credentials of all sessions of the person, and no others', async () => {
     const [one, two, bob] = [await held(ADA), await held({ ...ADA, name: 'Ada L.' }, ['other']), await held(BOB)];
-    expect(await revoke({ claims: { number: '17', name: 'whatever' } })).to.deep.equal({
-      revoked: 2,
-      pending: 0,
-    });
+    expect(await revoke({ claims: { number: '17', name: 'whatever' } })).to.deep.equal({ revoked: 2, pending: 0 });
     expect([await statusOf(one.session), await statusOf(two.session), await statusOf(bob.session)]).to.deep.equal([[1], [1], [0]]);
     expect(await endOf(one.issue()), 'its wallet fetches no other one').to.equal('invalid_token');
     expect(await endOf(bob.issue())).to.equal('done');
@@ -260,9 +254,7 @@ describe('RevokeBySubject', () => {
       world.webhooks.answer = { deferred: true };
       const promise = async () => {
         const token = await wallet.token(await anOffer(world, { credentialConfigurationIds: [id] }));
-        const { transaction_id: transaction = '' } = await wallet.issue(token, {
-          credential_configuration_id: id,
-        });
+        const { transaction_id: transaction = '' } = await wallet.issue(token, { credential_configuration_id: id });
         return transaction;
       };
       const complete = async (transaction: string, of: object) =>
@@ -349,10 +341,7 @@ describe('RevokeBySubject', () => {
 
       describe('by a code of the built-in server', () => {
         const approved = async (person: JsonObject, ids: readonly string[] = [id]) => {
-          const { session } = await anOffer(world, {
-            flow: 'authorization_code',
-            credentialConfigurationIds: ids,
-          });
+          const { session } = await anOffer(world, { flow: 'authorization_code', credentialConfigurationIds: ids });
           const own = new Wallet(world);
           const code = await own.approve(await own.push({ issuer_state: session.publicId, scope: ids.join(' ') }));
           const redeem = async () => {

@@ -50,9 +50,7 @@ describe('ListSessionStatuses', () => {
     const { entries, next } = await list(held.session);
     expect(next).to.equal(undefined);
     expect(
-      entries.map(({ uri, index, status, credentialConfigurationId }) => ({
-        ...{ uri, idx: index, status, credentialConfigurationId },
-      })),
+      entries.map(({ uri, index, status, credentialConfigurationId }) => ({ ...{ uri, idx: index, status, credentialConfigurationId } })),
     ).to.have.deep.members([
       { ...placeOf(listed), status: 0, credentialConfigurationId: 'listed' },
       { ...placeOf(other), status: 1, credentialConfigurationId: 'other' },
@@ -187,10 +185,7 @@ describe('RevokeSession', () => {
     expect(await endOf(revoke(held, { status: 0 }))).to.equal('conflict');
     const { store } = world;
     const read = store.read.bind(store);
-    const reading = sinon.stub(store, 'read').callsFake((tenantId) => ({
-      ...read(tenantId),
-      statusesAt: async () => [],
-    }));
+    const reading = sinon.stub(store, 'read').callsFake((tenantId) => ({ ...read(tenantId), statusesAt: async () => [] }));
     try {
       expect(await endOf(revoke(held, { status: 0 }))).to.equal('conflict');
     } finally {
@@ -342,11 +337,7 @@ describe('The status of an attestation', () => {
   const list = { status_list: { idx: 4, uri: URI } };
 
   it('is in any of three properties', () => {
-    const payload = {
-      status: list,
-      client_status: { status: list, exp: SECONDS + 1 },
-      key_storage_status: { status: list },
-    };
+    const payload = { status: list, client_status: { status: list, exp: SECONDS + 1 }, key_storage_status: { status: list } };
     const reference = { idx: 4, uri: URI };
     expect(parseAttestedStatuses(payload, NOW)).to.deep.equal([
       { place: 'status', reference },
@@ -413,9 +404,7 @@ describe('The end of credentials that follow a wallet', () => {
 
 describe('The revoked entries of a list', () => {
   it('are found in their order, a few at a time, and no others', () => {
-    const entries = fc.uniqueArray(fc.record({ index: fc.nat(999), status: fc.nat(3) }), {
-      selector: ({ index }) => index,
-    });
+    const entries = fc.uniqueArray(fc.record({ index: fc.nat(999), status: fc.nat(3) }), { selector: ({ index }) => index });
     fc.assert(
       fc.property(fc.constantFrom(...ENTRY_BITS), entries, fc.integer({ min: 1, max: 7 }), (bits, all, limit) => {
         const fitting = all.filter((entry) => entry.status < 1 << bits);

@@ -91,10 +91,7 @@ describe('The entries of a status list', () => {
 describe('The reference of a credential to its status', () => {
   it('is an index and an address, or not there', () => {
     expect(parseStatusReference({})).to.equal(undefined);
-    expect(parseStatusReference({ status: { status_list: { idx: 0, uri: URI }, other: {} } })).to.deep.equal({
-      idx: 0,
-      uri: URI,
-    });
+    expect(parseStatusReference({ status: { status_list: { idx: 0, uri: URI }, other: {} } })).to.deep.equal({ idx: 0, uri: URI });
     for (const status of [null, 'x', {}, { status_list: null }, { status_list: [] }]) {
       expect(whyNot(() => parseStatusReference({ status }))).to.equal('no status_list');
     }
@@ -106,13 +103,7 @@ describe('The reference of a credential to its status', () => {
 });
 
 describe('The token of a status list', () => {
-  const built: StatusListToBuild = {
-    uri: URI,
-    bits: 2,
-    lst: LST,
-    issuedAt: new Date(NOW.getTime() + 999),
-    ttlSeconds: 60,
-  };
+  const built: StatusListToBuild = { uri: URI, bits: 2, lst: LST, issuedAt: new Date(NOW.getTime() + 999), ttlSeconds: 60 };
   const claims = { sub: URI, iat: IAT, status_list: { bits: 2, lst: LST } };
   const read = (changes: object) => parseStatusListClaims({ ...claims, ...changes }, URI, NOW);
 
@@ -126,13 +117,7 @@ describe('The token of a status list', () => {
 
   it('is read, with an expiry and without', () => {
     expect(read({})).to.deep.equal({ bits: 2, lst: LST, iat: IAT });
-    expect(read({ exp: IAT + 1, ttl: 5, nbf: IAT })).to.deep.equal({
-      bits: 2,
-      lst: LST,
-      iat: IAT,
-      exp: IAT + 1,
-      ttl: 5,
-    });
+    expect(read({ exp: IAT + 1, ttl: 5, nbf: IAT })).to.deep.equal({ bits: 2, lst: LST, iat: IAT, exp: IAT + 1, ttl: 5 });
     expect(read({ iat: IAT + 60, nbf: IAT + 60 }).iat, 'within the skew').to.equal(IAT + 60);
     expect(read({ exp: IAT - 59 }).exp, 'within the tolerance').to.equal(IAT - 59);
   });
@@ -187,11 +172,7 @@ describe('The token of a status list', () => {
 
   it('has the same content in CBOR', () => {
     const opened = parseStatusListCwt(sealed());
-    expect(opened).to.deep.include({
-      algorithm: 'ES256',
-      chain,
-      payload: { ...claims, exp: IAT + 60, ttl: 60 },
-    });
+    expect(opened).to.deep.include({ algorithm: 'ES256', chain, payload: { ...claims, exp: IAT + 60, ttl: 60 } });
     expect(parseStatusListClaims(opened.payload, URI, NOW)).to.deep.equal(read({ exp: IAT + 60, ttl: 60 }));
     const limited = parseStatusListCwt(withClaims((map) => map.set(3, 'x').set(5, 1)));
     expect(limited.payload).to.include({ aud: 'x', nbf: 1 });
@@ -292,10 +273,7 @@ describe('The signer of the status list of a credential', () => {
 
   it('is the default of the tenant if a key chain of the same authority can sign lists', () => {
     const lists = chain('lists', ['statusList'], 'A');
-    expect(signers([issuer, lists])).to.deep.equal({
-      preferred: null,
-      accepted: ['issuer', 'lists', 'null'],
-    });
+    expect(signers([issuer, lists])).to.deep.equal({ preferred: null, accepted: ['issuer', 'lists', 'null'] });
   });
 
   it('is another one under the authority of the issuer where the default is under another', () => {

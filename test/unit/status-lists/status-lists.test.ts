@@ -44,28 +44,16 @@ describe('Status lists, for administrators', () => {
         }
         // Under a CA of its own, which readers of the credentials do not trust.
         const { root, active } = await keyChains.get('access');
-        const other = {
-          ...(await keyChains.get('status-list')),
-          id: 'elsewhere',
-          createdAt: new Date(now.getTime() + 1),
-        };
+        const other = { ...(await keyChains.get('status-list')), id: 'elsewhere', createdAt: new Date(now.getTime() + 1) };
         await keyChains.add({ ...other, active, ...(root && { root }) });
       });
     await world.store.prepare('a card and a badge, and a key chain elsewhere', write);
   });
 
   it('are created with the current default parameters, or their own', async () => {
-    expect(await create()).to.include({
-      bits: 1,
-      capacity: 100_000,
-      ttlSeconds: 3600,
-      usedEntries: 0,
-      keyChainId: null,
-    });
+    expect(await create()).to.include({ bits: 1, capacity: 100_000, ttlSeconds: 3600, usedEntries: 0, keyChainId: null });
     world.clock.forward(1);
-    await new UpdateTenantSettings(world).execute(caller(), {
-      statusListConfig: { bits: 2, capacity: 400, ttl: 900 },
-    });
+    await new UpdateTenantSettings(world).execute(caller(), { statusListConfig: { bits: 2, capacity: 400, ttl: 900 } });
     expect(await create()).to.include({ bits: 2, capacity: 400, ttlSeconds: 900 });
     world.clock.forward(1);
     expect(await create({ bits: 8, capacity: 100, ttl: null, immediateUpdate: true })).to.include({
@@ -127,10 +115,7 @@ describe('Status lists, for administrators', () => {
 
   it('can be assigned to another configuration and key chain, and every process is notified', async () => {
     const { id } = await create();
-    expect(await update(id, { credentialConfigurationId: 'card' })).to.include({
-      id,
-      credentialConfigurationId: 'card',
-    });
+    expect(await update(id, { credentialConfigurationId: 'card' })).to.include({ id, credentialConfigurationId: 'card' });
     expect(await update(id, { credentialConfigurationId: null, keyChainId: 'elsewhere' })).to.include({
       ...{ credentialConfigurationId: null, keyChainId: 'elsewhere' },
     });
@@ -142,9 +127,7 @@ describe('Status lists, for administrators', () => {
     const list = await create({ keyChainId: 'status-list' });
     await use(list);
     expect(await endOf(update(list.id, { keyChainId: 'elsewhere' }))).to.equal('conflict');
-    expect(await update(list.id, { keyChainId: 'signing' }), 'under the same CA').to.include({
-      keyChainId: 'signing',
-    });
+    expect(await update(list.id, { keyChainId: 'signing' }), 'under the same CA').to.include({ keyChainId: 'signing' });
     expect(await update(list.id, { credentialConfigurationId: 'card' })).to.include({ usedEntries: 1 });
   });
 

@@ -22,15 +22,11 @@ const SLOW: Readonly<Record<string, object>> = {
   'many names by pattern': { patternProperties: named(4_000, {}) },
   'many definitions': { $defs: named(4_000, {}) },
   'many dependencies': { dependentSchemas: named(4_000, {}) },
-  'many keywords': {
-    allOf: listed(400, { minimum: 1, maximum: 2, minLength: 1, maxLength: 2, minItems: 1 }),
-  },
+  'many keywords': { allOf: listed(400, { minimum: 1, maximum: 2, minLength: 1, maxLength: 2, minItems: 1 }) },
   'long patterns': { properties: named(20, { pattern: 'a'.repeat(900) }) },
   'deep nesting': nested(500),
   'much under the name of a keyword': { properties: { enum: { anyOf: listed(15_000, {}) } } },
-  'much under a name that is a keyword twice': {
-    properties: { properties: { properties: { enum: { anyOf: listed(15_000, {}) } } } },
-  },
+  'much under a name that is a keyword twice': { properties: { properties: { properties: { enum: { anyOf: listed(15_000, {}) } } } } },
   'much in a keyword that nobody knows': { x: { anyOf: listed(15_000, {}) } },
 };
 
@@ -64,10 +60,7 @@ describe('The size of a schema', () => {
   }
 
   it('allows realistic sizes', () => {
-    const address = {
-      type: 'object',
-      properties: named(20, { type: 'string', maxLength: 100, pattern: '^[a-z]+$' }),
-    };
+    const address = { type: 'object', properties: named(20, { type: 'string', maxLength: 100, pattern: '^[a-z]+$' }) };
     const schemas = [
       {},
       { properties: named(400, { type: 'string' }), required: Object.keys(named(400, 0)) },

@@ -39,10 +39,7 @@ describe('Schemas of customers', () => {
       nationalities: { type: 'array', uniqueItems: true, items: { $ref: '#/$defs/country' } },
       address: {
         type: 'object',
-        properties: {
-          country: { $ref: '#/$defs/country' },
-          postal_code: { pattern: '^(?:[A-Z]-)?\\d{4,5}$' },
-        },
+        properties: { country: { $ref: '#/$defs/country' }, postal_code: { pattern: '^(?:[A-Z]-)?\\d{4,5}$' } },
         patternProperties: { '^x-': { type: 'integer' } },
         additionalProperties: false,
       },

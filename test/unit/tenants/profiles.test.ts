@@ -58,11 +58,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
 };
 const MDOC_QUERY = { id: 'mdl', format: 'mso_mdoc', meta: { doctype_value: 'org.iso.18013.5.1.mDL' } };
 const QUERY = { id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } };
-const PRESENTATION = {
-  id: 'age',
-  dcql_query: { credentials: [QUERY] },
-  redirectUri: 'https://shop.example/done',
-};
+const PRESENTATION = { id: 'age', dcql_query: { credentials: [QUERY] }, redirectUri: 'https://shop.example/done' };
 
 const members = (findings: readonly Finding[]) => findings.map(({ member }) => member);
 
@@ -87,12 +83,7 @@ describe('Warnings about a configuration', () => {
     ],
     [
       'logins that send credentials anywhere',
-      {
-        chainedAs: {
-          confirmUnverifiedWallets: false,
-          upstream: { issuer: 'https://login.example', clientId: 'c' },
-        },
-      },
+      { chainedAs: { confirmUnverifiedWallets: false, upstream: { issuer: 'https://login.example', clientId: 'c' } } },
       'chainedAs.confirmUnverifiedWallets',
       { haip: false },
     ],
@@ -180,11 +171,7 @@ describe('Warnings about a configuration', () => {
     expect(ofCredential({ ...CREDENTIAL, lifeTime: 3600 })).to.deep.equal([]);
     expect(members(ofCredential({ ...CREDENTIAL, lifeTime: 3599 }))).to.deep.equal(['lifeTime']);
     expect(ofCredential({ ...CREDENTIAL, lifeTime: null, statusManagement: true })).to.deep.equal([]);
-    const elsewhere = {
-      ...CREDENTIAL,
-      vct: 'urn:pid',
-      config: { format: 'dc+sd-jwt', display: [{ name: 'Acme' }] },
-    };
+    const elsewhere = { ...CREDENTIAL, vct: 'urn:pid', config: { format: 'dc+sd-jwt', display: [{ name: 'Acme' }] } };
     expect(ofCredential(elsewhere)).to.deep.equal([]);
     expect(ofCredential({ ...elsewhere, vct: { vct: 'urn:pid', name: 'Acme' } })).to.deep.equal([]);
   });
@@ -329,10 +316,7 @@ const POLICY = { id: 'arf_annex_ii', options: [ONCE] };
 const CERTIFICATE = { jwt: 'a.b.c' };
 const LISTS = ['https://lists.example/lote'];
 
-const QUERIES = {
-  id: 'age',
-  dcql_query: { credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } }] },
-};
+const QUERIES = { id: 'age', dcql_query: { credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } }] } };
 const OTHER = { format: 'other', data: { a: 1 } };
 const CERTIFIED = { format: 'registration_cert', data: { a: 1 } };
 const UNBOUND = { keyBinding: false, credentialReusePolicy: null };
@@ -348,9 +332,7 @@ describe('The profile of the European wallet', () => {
       false,
       false,
     ]);
-    const issuance = IssuanceConfigurationBody.parse({
-      ...{ display, registrationCert: CERTIFICATE, dPopRequired: false },
-    });
+    const issuance = IssuanceConfigurationBody.parse({ ...{ display, registrationCert: CERTIFICATE, dPopRequired: false } });
     expect(refused(findIssuanceProblems(issuance, 'eu'), 'eu')).to.deep.equal(['dPopRequired']);
   });
 
@@ -409,9 +391,7 @@ describe('The profile of the European wallet', () => {
       expect(attested({ keyAttestationsRequired: open }, 'haip')).to.equal(open);
       expect(attested({ keyAttestationsRequired: open }, null)).to.equal(open);
     }
-    expect(attested({ keyAttestationsRequired: { key_storage: ['iso_18045_high'] } })).to.deep.equal({
-      key_storage: ['iso_18045_high'],
-    });
+    expect(attested({ keyAttestationsRequired: { key_storage: ['iso_18045_high'] } })).to.deep.equal({ key_storage: ['iso_18045_high'] });
     expect(attested(UNBOUND)).to.equal(undefined);
   });
 
@@ -445,10 +425,7 @@ describe('The profile of the European wallet', () => {
     const chain = aKeyChain('acme' as never, 'one');
     const { handle } = chain.active.key;
     const signing = (algorithm: string) =>
-      ({
-        ...chain,
-        active: { ...chain.active, key: { ...chain.active.key, handle: { ...handle, algorithm } } },
-      }) as never;
+      ({ ...chain, active: { ...chain.active, key: { ...chain.active.key, handle: { ...handle, algorithm } } } }) as never;
     expect(refused(findKeyChainProblems(signing('EdDSA'), 'eu'), 'eu')).to.include('algorithm');
     expect(refused(findKeyChainProblems(signing('EdDSA'), 'haip'), 'haip')).to.not.include('algorithm');
     expect(refused(findKeyChainProblems(signing('ES384'), 'eu'), 'eu')).to.not.include('algorithm');
@@ -473,11 +450,7 @@ describe('The profile of the European wallet', () => {
     const authority = pem(await certify({ name: 'Root', ca: true }));
     const of = (pin: boolean) => {
       const trustAnchors = [{ certificate: authority, ...(pin && { pin }) }];
-      const body = PresentationConfigurationBody.parse({
-        ...QUERIES,
-        registrationCert: CERTIFICATE,
-        trustAnchors,
-      });
+      const body = PresentationConfigurationBody.parse({ ...QUERIES, registrationCert: CERTIFICATE, trustAnchors });
       return refused(findPresentationProblems(body, 'eu'), 'eu');
     };
     expect(of(true)).to.deep.equal(['trustAnchors.0.certificate']);

@@ -52,9 +52,7 @@ describe('Tenants', () => {
     expect(await codeOf(world.createTenant())).to.equal('conflict');
     // The administrator of the second has a name that is taken.
     if (admin === undefined) throw new Error('no administrator');
-    await world.store.forService(({ clients }) => clients.add({ ...admin, clientId: 'beta-admin' }), {
-      by: 'system',
-    });
+    await world.store.forService(({ clients }) => clients.add({ ...admin, clientId: 'beta-admin' }), { by: 'system' });
     const beta = { id: 'beta' as typeof ACME };
     expect(await codeOf(world.createTenant({ ...beta, roles }))).to.equal('conflict');
     expect(await codeOf(new GetTenant(world).execute(MANAGER, beta.id))).to.equal('not_found');
@@ -124,12 +122,7 @@ describe('The list of tenants', () => {
   });
 
   it('returns each as it was created', async () => {
-    const wanted = {
-      id: 'beta',
-      name: 'Beta',
-      sessionConfig: { ttlSeconds: 100 },
-      statusListConfig: { bits: 2 },
-    };
+    const wanted = { id: 'beta', name: 'Beta', sessionConfig: { ttlSeconds: 100 }, statusListConfig: { bits: 2 } };
     const { tenant } = await create(wanted);
     expect(tenant).to.deep.include({ ...wanted, description: null, status: 'active' });
     expect(await get('beta')).to.deep.equal({ tenant, clients: [] });
@@ -153,10 +146,7 @@ describe('The list of tenants', () => {
     const { tenant } = await update('acme', { name: 'Acme & Co', description: 'More', status: 'suspended' });
     expect(tenant).to.deep.include({ name: 'Acme & Co', description: 'More', status: 'suspended' });
     expect(tenant.updatedAt).to.deep.equal(world.clock.now());
-    expect((await update('acme', { description: null })).tenant).to.include({
-      description: null,
-      name: 'Acme & Co',
-    });
+    expect((await update('acme', { description: null })).tenant).to.include({ description: null, name: 'Acme & Co' });
     expect(world.woken).to.deep.equal(Array(2).fill({ type: 'tenant', tenantId: 'acme' }));
   });
 
@@ -237,10 +227,7 @@ describe('The list of tenants', () => {
       expect(await own()).to.include({ id: 'acme', sessionConfig: null, statusListConfig: null });
       await change({ sessionConfig: { ttlSeconds: 100 }, statusListConfig: { bits: 2, ttl: 90 } });
       await change({ statusListConfig: { bits: null } });
-      expect(await own()).to.deep.include({
-        sessionConfig: { ttlSeconds: 100 },
-        statusListConfig: { ttl: 90 },
-      });
+      expect(await own()).to.deep.include({ sessionConfig: { ttlSeconds: 100 }, statusListConfig: { ttl: 90 } });
       await change({ sessionConfig: null, statusListConfig: { ttl: null } });
       expect(await own()).to.include({ sessionConfig: null, statusListConfig: null, name: 'Acme' });
     });

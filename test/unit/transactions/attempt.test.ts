@@ -42,11 +42,7 @@ describe('attempt', () => {
   const refuse = async () => {
     throw refusal;
   };
-  const aUse = (): ConsumedValue => ({
-    kind: 'c_nonce',
-    hash: world.random.token(),
-    expiresAt: new Date(world.clock.time + 60_000),
-  });
+  const aUse = (): ConsumedValue => ({ kind: 'c_nonce', hash: world.random.token(), expiresAt: new Date(world.clock.time + 60_000) });
   const batch = (session: Session) => world.batchMaker.recordOf(session.id, 'card', 1);
   /** Another process writes a configuration. */
   const change = () => world.issues();
@@ -202,10 +198,7 @@ describe('attempt', () => {
     const used = aUse();
     await run((known) => known.commit({ uses: [used] }));
     const gone = { ...fetched(session), id: 'gone' as Session['id'] };
-    const refusals = {
-      uses: (kind: ConsumedValue['kind']) => new Failure('invalid_nonce', kind),
-      session: () => new Failure('gone'),
-    };
+    const refusals = { uses: (kind: ConsumedValue['kind']) => new Failure('invalid_nonce', kind), session: () => new Failure('gone') };
     const ends = [{ uses: [used] }, { session: gone }].map((part) => endOf(run((known) => known.commit(part, refusals))));
     expect(await Promise.all(ends)).to.deep.equal(['invalid_nonce', 'gone']);
   });
@@ -246,11 +239,7 @@ describe('The cache after an attempt', () => {
   afterEach(() => sinon.restore());
 
   const run = <T>(work: (known: TenantTransaction) => Promise<T>) => attempt(world, ACME, work);
-  const aUse = (): ConsumedValue => ({
-    kind: 'c_nonce',
-    hash: world.random.token(),
-    expiresAt: new Date(world.clock.time + 60_000),
-  });
+  const aUse = (): ConsumedValue => ({ kind: 'c_nonce', hash: world.random.token(), expiresAt: new Date(world.clock.time + 60_000) });
   const remembered = ({ publicId }: Session) => world.tenantConfigurations.sessionCache.session(ACME, publicId);
   it('is the session that was opened, at no other tenant', async () => {
     const { session } = await anOffer(world);

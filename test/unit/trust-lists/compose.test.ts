@@ -236,10 +236,7 @@ describe('A published trust list', () => {
   });
 
   describe('cannot be configured', () => {
-    const scheme = (members: object) => ({
-      entities: [],
-      data: { LoTE: { ListAndSchemeInformation: members } },
-    });
+    const scheme = (members: object) => ({ entities: [], data: { LoTE: { ListAndSchemeInformation: members } } });
 
     it('with what the service writes itself', () => {
       for (const [member, value] of Object.entries({

@@ -68,10 +68,7 @@ describe('External trust lists of a tenant', () => {
 
   it('end, like the keys of the tenant, in one order and its reverse', async () => {
     const told = async (query: object) => {
-      const caller = {
-        ...(await world.caller()),
-        roles: ['issuance:manage', 'presentation:manage'] as const,
-      };
+      const caller = { ...(await world.caller()), roles: ['issuance:manage', 'presentation:manage'] as const };
       return new ForecastTrust(world).execute(caller, TrustForecastQuery.parse(query));
     };
     const { items, next } = await told({});
@@ -320,10 +317,7 @@ describe('The stored copy of an external trust list', () => {
     clock.time += 2 * HOUR;
     changed();
     expect([await read(), await isHealthy()]).to.deep.equal(['Fifth', false]);
-    expect((await kept())?.held).to.deep.include({
-      fault: 'untrusted_signer',
-      signer: stranger.certificate,
-    });
+    expect((await kept())?.held).to.deep.include({ fault: 'untrusted_signer', signer: stranger.certificate });
     restart();
     clock.time += HOUR;
     expect(await read()).to.equal('Fifth');

@@ -58,12 +58,7 @@ describe('The document of a trust list', () => {
     TrustedEntityServices: services,
   });
   const read = (scheme: object, ...entities: object[]) =>
-    parseTrustList(
-      {
-        LoTE: { ListAndSchemeInformation: { ...SCHEME, ...scheme }, TrustedEntitiesList: entities },
-      } as never,
-      NOW,
-    );
+    parseTrustList({ LoTE: { ListAndSchemeInformation: { ...SCHEME, ...scheme }, TrustedEntitiesList: entities } } as never, NOW);
   const entityOf = (...given: Parameters<typeof entity>) => read({}, entity(...given)).entities[0];
   const serviceOf = (changes: object) => entityOf({}, service(changes))?.services[0];
 
@@ -83,13 +78,8 @@ describe('The document of a trust list', () => {
   });
 
   it('lists entities with their services', () => {
-    expect(read({}, entity({}, service()))).to.deep.include({
-      sequenceNumber: 5,
-      nextUpdate: new Date('2027-02-15T07:00:00Z'),
-    });
-    expect(serviceOf({})).to.deep.equal({
-      ...{ type: `${ETSI}/SvcType/PID/Issuance`, status: undefined, certificates: ['AAAA'] },
-    });
+    expect(read({}, entity({}, service()))).to.deep.include({ sequenceNumber: 5, nextUpdate: new Date('2027-02-15T07:00:00Z') });
+    expect(serviceOf({})).to.deep.equal({ ...{ type: `${ETSI}/SvcType/PID/Issuance`, status: undefined, certificates: ['AAAA'] } });
     expect(entityOf({ TEAddress: { TEPostalAddress: [{ Country: 'DE' }] } })?.country).to.equal('DE');
   });
 
@@ -135,10 +125,7 @@ describe('The document of a trust list', () => {
   }
 
   it('is closed where it has no next one', () => {
-    expect(read({ NextUpdate: null }, entity({}, service()))).to.deep.include({
-      nextUpdate: null,
-      entities: [],
-    });
+    expect(read({ NextUpdate: null }, entity({}, service()))).to.deep.include({ nextUpdate: null, entities: [] });
   });
 
   describe('selects certificates', () => {
@@ -233,10 +220,7 @@ describe('A trust list of this service', () => {
   const PUBLIC = 'https://id.example';
 
   it('is identified by its address', () => {
-    expect(parseInternalTrustListAddress(`${PUBLIC}/acme/trust-list/main`, PUBLIC)).to.deep.equal({
-      tenantId: 'acme',
-      listId: 'main',
-    });
+    expect(parseInternalTrustListAddress(`${PUBLIC}/acme/trust-list/main`, PUBLIC)).to.deep.equal({ tenantId: 'acme', listId: 'main' });
     for (const uri of [
       'https://id.example.evil/acme/trust-list/main',
       'https://other.example/acme/trust-list/main',
@@ -290,11 +274,7 @@ describe('A trust list of this service', () => {
         },
         ...{ chains: [], owner: OWNER, tenantUri: 'https://acme.example', sequenceNumber: 1 },
         ...{ issuedAt: NOW, nextUpdate: NOW },
-      }) as {
-        LoTE: {
-          TrustedEntitiesList: { TrustedEntityInformation: { TEInformationURI: { uriValue: string }[] } }[];
-        };
-      };
+      }) as { LoTE: { TrustedEntitiesList: { TrustedEntityInformation: { TEInformationURI: { uriValue: string }[] } }[] } };
       return LoTE.TrustedEntitiesList[0]?.TrustedEntityInformation.TEInformationURI.map(({ uriValue }) => uriValue);
     };
     expect(addresses()).to.deep.equal(['https://acme.example']);
@@ -309,11 +289,7 @@ describe('A trust list of this service', () => {
     };
     const chains = [listed('a'), listed('b'), { ...listed('none'), active: { ...listed('none').active, certificates: [] } }];
     const entity = (issuerKeyChainId: string, country?: string): TrustListEntity => ({
-      ...{
-        type: 'internal',
-        issuerKeyChainId,
-        info: { name: 'A', ...(country !== undefined && { country }) },
-      },
+      ...{ type: 'internal', issuerKeyChainId, info: { name: 'A', ...(country !== undefined && { country }) } },
     });
     const faults = (...entities: TrustListEntity[]) => {
       try {

@@ -200,10 +200,7 @@ describe('A list of lists', () => {
 
   it('may be one of trusted entities, and point to lists of either form', async () => {
     const seconds = Math.floor(clock.time / 1000);
-    const german = {
-      name: 'R',
-      services: [{ type: 'PID/Issuance', certificates: [certificateOf('DE')] }],
-    };
+    const german = { name: 'R', services: [{ type: 'PID/Issuance', certificates: [certificateOf('DE')] }] };
     const SchemeTerritory = 'DE';
     const signer = signerOf('DE');
     published.set(addressOf('DE'), trustList({ entities: [german], signer, scheme: { SchemeTerritory } }, seconds));
@@ -224,10 +221,7 @@ describe('A list of lists', () => {
   it('leads on, however many qualifiers its pointers have', () => {
     const qualifiers = [{ SchemeTerritory: 'DE' }, ...Array.from({ length: 300_000 }, () => ({}))];
     const signed = { X509Certificates: [{ val: 'AAAA' }] };
-    const one = {
-      ...{ LoTELocation: 'https://lists.example/de', ServiceDigitalIdentities: [signed] },
-      LoTEQualifiers: qualifiers,
-    };
+    const one = { ...{ LoTELocation: 'https://lists.example/de', ServiceDigitalIdentities: [signed] }, LoTEQualifiers: qualifiers };
     expect(parsePointers([one]).map(({ territory }) => territory)).to.deep.equal(['DE']);
   });
 });

@@ -23,11 +23,7 @@ import { MAX_LISTS } from '../../../domain/trust-lists/published-list.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
 import { ACME, type AdministrationWorld, anAdministration, aWorld, codeOf, endOf, type World } from '../administrators.ts';
 
-const OURS = {
-  type: 'internal',
-  issuerKeyChainId: 'signing',
-  info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
-};
+const OURS = { type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } };
 
 describe('The trust lists that a tenant publishes', () => {
   let world: AdministrationWorld;
@@ -224,11 +220,7 @@ describe('The trust lists that a tenant publishes', () => {
 });
 
 const ENTITIES = [
-  {
-    type: 'internal' as const,
-    issuerKeyChainId: 'signing',
-    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
-  },
+  { type: 'internal' as const, issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } },
 ];
 
 /** What happens in another process while this one waits for a signature. */

@@ -11,11 +11,7 @@ import { ACME, aWorld, codeOf, type World } from '../administrators.ts';
 
 const DAYS = 24 * 60 * 60 * 1000;
 const ENTITIES = [
-  {
-    type: 'internal' as const,
-    issuerKeyChainId: 'signing',
-    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
-  },
+  { type: 'internal' as const, issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } },
 ];
 
 class RecordingLog extends Log {

@@ -148,11 +148,7 @@ describe('ThreadedTrustLists', () => {
       open: (job: Job) =>
         job.bytes.length > 20_000 ? Promise.reject(new Error('broken')) : Promise.resolve({ outcome: { opened }, cpuMs: 1 }),
     };
-    lists = new ThreadedTrustLists({
-      thread: failing,
-      inline: inlineTrustLists(),
-      program: new URL('file:///none'),
-    });
+    lists = new ThreadedTrustLists({ thread: failing, inline: inlineTrustLists(), program: new URL('file:///none') });
     const first = open('acme', xml(30_000)).catch((error: Error) => void order.push(error.message));
     await Promise.all([first, open('acme', xml(10_000))]);
     expect(order).to.deep.equal(['broken', 'acme']);

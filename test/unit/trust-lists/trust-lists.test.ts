@@ -63,13 +63,7 @@ function publish(options: ListOptions | RemoteError | Partial<RemoteResponse> = 
 
 function startProcess(trustListReader: TrustListReader = inlineTrustLists()): TrustLists {
   const eventBus = new InProcessEventBus();
-  const ports = {
-    store,
-    remote,
-    clock,
-    log,
-    trustListReader,
-  };
+  const ports = { store, remote, clock, log, trustListReader };
   const settings = new FakeSettings();
   const tenantConfigurations = new TenantConfigurations({ store, settings, eventBus, clock });
   return new TrustLists({ ...ports, tenantConfigurations, settings, eventBus });
@@ -91,10 +85,7 @@ async function readOf(options: ListOptions): Promise<string> {
   return read();
 }
 
-const named = (name: string, sequenceNumber: number): ListOptions => ({
-  sequenceNumber,
-  entities: [{ ...provider.entity(), name }],
-});
+const named = (name: string, sequenceNumber: number): ListOptions => ({ sequenceNumber, entities: [{ ...provider.entity(), name }] });
 
 describe('A trust list', () => {
   beforeEach(async () => {
@@ -385,10 +376,7 @@ describe('A trust list', () => {
       const end = () => new Date(clock.time + 40 * 24 * 60 * MINUTE).toISOString();
       const redated = () => {
         const { scheme, ...rest } = named('Fifth', 5);
-        publish({
-          ...rest,
-          scheme: { ...scheme, NextUpdate: end(), ListIssueDateTime: clock.now().toISOString() },
-        });
+        publish({ ...rest, scheme: { ...scheme, NextUpdate: end(), ListIssueDateTime: clock.now().toISOString() } });
       };
       redated();
       await read();

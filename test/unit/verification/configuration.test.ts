@@ -139,10 +139,7 @@ describe('A presentation configuration', () => {
   it('keeps the webhook key if the mask is written back', async () => {
     await world.configure({ webhook: HOOK });
     const tenant = await (await world.caller()).tenant.tenant();
-    expect(toConfigurationView(await read(), tenant)).to.include({
-      accessKeyChainId: null,
-      accessCertId: null,
-    });
+    expect(toConfigurationView(await read(), tenant)).to.include({ accessKeyChainId: null, accessCertId: null });
     expect((await patch({ webhook: { ...HOOK, auth: MASKED } })).webhook).to.deep.equal(HOOK);
     await world.configure({ webhook: { ...HOOK, auth: MASKED } });
     expect((await read()).webhook).to.deep.equal(HOOK);
@@ -180,11 +177,7 @@ describe('A presentation configuration', () => {
       meta: { doctype_value: 'd' },
       claims: [{ id: 'constructors', path: ['n', 'constructor'] }],
     };
-    const entry = (transaction_data_hashes_alg: string[]) => ({
-      type: 'x',
-      credential_ids: ['mdoc'],
-      transaction_data_hashes_alg,
-    });
+    const entry = (transaction_data_hashes_alg: string[]) => ({ type: 'x', credential_ids: ['mdoc'], transaction_data_hashes_alg });
     const good: readonly object[] = [
       confirmed(['sha-384', 'sha-256'], undefined, ['sha-256']),
       {
@@ -216,25 +209,18 @@ describe('A presentation configuration', () => {
 
   const bodies: Readonly<Record<string, JsonObject>> = {
     // N12
-    'a format that nobody knows': {
-      dcql_query: query({ id: 'a', format: 'jwt_vc', meta: {}, claims: [{ path: ['n', 'e'] }] }),
-    },
+    'a format that nobody knows': { dcql_query: query({ id: 'a', format: 'jwt_vc', meta: {}, claims: [{ path: ['n', 'e'] }] }) },
     // N13
     'transaction data without credential_ids': { transaction_data: [{ type: 'x', credential_ids: [] }] },
     // N13
-    'transaction data for an unknown query': {
-      transaction_data: [{ type: 'x', credential_ids: ['other'] }],
-    },
+    'transaction data for an unknown query': { transaction_data: [{ type: 'x', credential_ids: ['other'] }] },
     // N14
     'transaction data without holder binding': {
       dcql_query: query({ id: 'card', require_cryptographic_holder_binding: false }),
       transaction_data: [{ type: 'x', credential_ids: ['card'] }],
     },
     'transaction data for a query that no option asks for': {
-      dcql_query: {
-        ...query({ id: 'card' }, { id: 'other' }),
-        credential_sets: [{ options: [['card']] }],
-      },
+      dcql_query: { ...query({ id: 'card' }, { id: 'other' }), credential_sets: [{ options: [['card']] }] },
       transaction_data: [{ type: 'x', credential_ids: ['card', 'other'] }],
     },
     'transaction data of one credential without a common algorithm': confirmed(['sha-384'], ['sha-512']),
@@ -247,24 +233,17 @@ describe('A presentation configuration', () => {
     'a query of a name that answers cannot have': { dcql_query: query({ id: 'constructor' }) },
     'a query called prototype': { dcql_query: query({ id: 'prototype' }) },
     'a query called __proto__': { dcql_query: query({ id: '__proto__' }) },
-    'a claim of a name that answers cannot have': {
-      dcql_query: query({ id: 'card', claims: [{ id: '__proto__', path: ['name'] }] }),
-    },
+    'a claim of a name that answers cannot have': { dcql_query: query({ id: 'card', claims: [{ id: '__proto__', path: ['name'] }] }) },
     'a wildcard among origins': { expectedOrigins: ['https://*.shop.example'] },
     'a wildcard as origin': { expectedOrigins: ['https://*'] },
     'an origin with a path': { expectedOrigins: ['https://shop.example/'] },
     'an origin in the clear': { expectedOrigins: ['http://shop.example'] },
     'an origin of sockets': { expectedOrigins: ['ws://localhost'] },
     'an invocation by a scheme of a program': { invocationUri: 'ms-settings://' },
-    'a request that nobody signs to be fetched': {
-      clientIdPrefix: 'redirect_uri',
-      requestUriMethod: 'post',
-    },
+    'a request that nobody signs to be fetched': { clientIdPrefix: 'redirect_uri', requestUriMethod: 'post' },
     'elements for more types than there may be': { transactionDataElements: elements(51) },
     'a query that is too long': { dcql_query: long(66) },
-    'more lists than there may be': {
-      dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values: many(21) }] }),
-    },
+    'more lists than there may be': { dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values: many(21) }] }) },
     ...Object.fromEntries(
       ['WalletSolution', 'WRPAC', 'WRPRC'].map((kind) => [
         `a service of ${kind} as issuer of credentials`,
@@ -281,9 +260,7 @@ describe('A presentation configuration', () => {
     'an attachment without format': { attached: [{ data: {} }] },
     // N19
     'an attachment for no query': { attached: [{ format: 'x', data: {}, credential_ids: [] }] },
-    'an attachment for an unknown query': {
-      attached: [{ format: 'x', data: {}, credential_ids: ['other'] }],
-    },
+    'an attachment for an unknown query': { attached: [{ format: 'x', data: {}, credential_ids: ['other'] }] },
     'a script as redirect': { redirectUri: 'javascript:alert(1)' },
   };
   for (const [what, changes] of Object.entries(bodies)) {

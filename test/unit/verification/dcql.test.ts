@@ -27,9 +27,7 @@ function credential(claims: Record<string, unknown>, more: Partial<PresentedCred
 }
 
 function query(more: object) {
-  const parsed = DcqlQuery.parse({
-    credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] }, ...more }],
-  });
+  const parsed = DcqlQuery.parse({ credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] }, ...more }] });
   const compiled = compileQuery(parsed).credentials.get('pid');
   if (compiled === undefined) throw new Error('no such query');
   return compiled;
@@ -173,11 +171,7 @@ describe('DCQL queries', () => {
 
 describe('the claims a client receives', () => {
   it('are the requested ones in their own structure', () => {
-    const presented = credential({
-      given_name: 'Ada',
-      family_name: 'L',
-      address: { locality: 'X', country: 'DE' },
-    });
+    const presented = credential({ given_name: 'Ada', family_name: 'L', address: { locality: 'X', country: 'DE' } });
     const claims = [{ path: ['given_name'] }, { path: ['address', 'country'] }];
     expect(received({ claims }, presented)).to.deep.equal({ given_name: 'Ada', address: { country: 'DE' } });
   });
@@ -186,15 +180,9 @@ describe('the claims a client receives', () => {
     const degrees = [{ type: 'B', year: 1 }, TOMBSTONE, { type: 'M' }, { year: 3 }];
     const presented = credential({ degrees, nationalities: [TOMBSTONE, 'FR', 'DE'] });
     const claims = [{ path: ['degrees', null, 'type'] }, { path: ['nationalities', 1] }];
-    expect(received({ claims }, presented)).to.deep.equal({
-      degrees: [{ type: 'B' }, { type: 'M' }],
-      nationalities: ['FR'],
-    });
+    expect(received({ claims }, presented)).to.deep.equal({ degrees: [{ type: 'B' }, { type: 'M' }], nationalities: ['FR'] });
     const all = [{ path: ['nationalities'] }, { path: ['nationalities', null] }, { path: ['degrees', 0] }];
-    expect(received({ claims: all }, presented)).to.deep.equal({
-      nationalities: ['FR', 'DE'],
-      degrees: [{ type: 'B', year: 1 }],
-    });
+    expect(received({ claims: all }, presented)).to.deep.equal({ nationalities: ['FR', 'DE'], degrees: [{ type: 'B', year: 1 }] });
   });
 
   it('never contain positions of withheld values, nor arrays without requested elements', () => {
@@ -220,11 +208,7 @@ describe('the claims a client receives', () => {
   });
 
   it('never include members of the protocol', () => {
-    const presented = credential({
-      cnf: { jwk: {} },
-      status: {},
-      a: { _sd: ['x'], b: null, c: [{ '...': 'y' }] },
-    });
+    const presented = credential({ cnf: { jwk: {} }, status: {}, a: { _sd: ['x'], b: null, c: [{ '...': 'y' }] } });
     const claims = [{ path: ['cnf'] }, { path: ['status'] }, { path: ['a'] }];
     expect(received({ claims }, presented)).to.deep.equal({ a: { b: null, c: [] } });
   });
@@ -301,11 +285,7 @@ describe('DCQL matching of arbitrary documents', () => {
   })).node;
 
   it('never throws, and returns only values of the document', () => {
-    const generated = fc.uniqueArray(claim, {
-      minLength: 1,
-      maxLength: 4,
-      selector: (c) => JSON.stringify(c.path),
-    });
+    const generated = fc.uniqueArray(claim, { minLength: 1, maxLength: 4, selector: (c) => JSON.stringify(c.path) });
     const outcomes = { matched: 0, refused: 0, ungrammatical: 0 };
     fc.assert(
       fc.property(generated, fc.dictionary(name, document), fc.boolean(), (claims, root, isMdoc) => {

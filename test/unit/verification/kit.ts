@@ -249,9 +249,7 @@ export class World {
     const keyChains = [await this.keyChain(id, 'access', ['access']), await this.keyChain(id, 'signing', ['signing'])];
     const keys = keyChains.map(({ active }) => active.key.publicJwk.x);
     await this.prepare(`tenant ${id} with ${keys}`, async () => {
-      await this.store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients: [] }), {
-        by: 'system',
-      });
+      await this.store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients: [] }), { by: 'system' });
     });
   }
 

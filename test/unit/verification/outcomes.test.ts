@@ -196,11 +196,7 @@ describe('spending a response code', () => {
   beforeEach(async () => {
     world = await World.make();
     const resultDelivery = new ResultDelivery(world);
-    useCase = new RedeemResponseCode({
-      ...world,
-      resultDelivery,
-      sessionOutcomes: new SessionOutcomes(world),
-    });
+    useCase = new RedeemResponseCode({ ...world, resultDelivery, sessionOutcomes: new SessionOutcomes(world) });
   });
 
   async function answered(changes: object) {

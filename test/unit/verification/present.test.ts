@@ -56,10 +56,7 @@ describe('A presentation', () => {
       expect(session.outcome?.deliveries?.[0]?.result).to.equal('delivered');
       expect(session.outcome?.report).to.have.length(11);
       expect(world.webhooks.calls).to.have.length(1);
-      expect(world.webhooks.calls[0]?.body).to.deep.equal({
-        session: session.id,
-        credentials: session.outcome?.credentials,
-      });
+      expect(world.webhooks.calls[0]?.body).to.deep.equal({ session: session.id, credentials: session.outcome?.credentials });
       expect(woken, 'for each change of the status').to.deep.equal(['session', 'session']);
     });
   }
@@ -304,10 +301,7 @@ describe('A presentation', () => {
 
   it('never shows the webhook key in the stored offer', async () => {
     await world.configure();
-    const webhook = {
-      url: 'https://s.example',
-      auth: { type: 'apiKey', config: { headerName: 'k', value: 'v-secret' } },
-    };
+    const webhook = { url: 'https://s.example', auth: { type: 'apiKey', config: { headerName: 'k', value: 'v-secret' } } };
     const { request } = await world.request({ body: { webhook } });
     expect(JSON.stringify(request.offerRequest)).to.not.include('v-secret');
     expect(request.webhook).to.deep.equal(webhook);

@@ -64,10 +64,7 @@ describe('The presentation configurations of a tenant', () => {
 
   it('change the given properties, and reset those that are null', async () => {
     await put({ description: 'At the door', lifeTime: 60 });
-    expect(await update('check', { lifeTime: null })).to.include({
-      lifeTime: 300,
-      description: 'At the door',
-    });
+    expect(await update('check', { lifeTime: null })).to.include({ lifeTime: 300, description: 'At the door' });
     expect(await update('check', { description: null })).to.not.have.property('description');
   });
 
@@ -280,9 +277,7 @@ describe('A caller that manages presentations', () => {
     expect(await endOf(update(other)), 'an order for another query').to.equal('forbidden');
     expect(await endOf(put({ registrationCert: ORDER, ...other }))).to.equal('forbidden');
     expect(await update(other, registrar())).to.deep.include(other);
-    expect(await update({ registrationCert: { id: 'known' } })).to.deep.include({
-      registrationCert: { id: 'known' },
-    });
+    expect(await update({ registrationCert: { id: 'known' } })).to.deep.include({ registrationCert: { id: 'known' } });
     expect(await endOf(update({ registrationCert: ORDER }))).to.equal('forbidden');
   });
 

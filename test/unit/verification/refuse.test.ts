@@ -184,19 +184,14 @@ describe('A response is refused', () => {
       // N51
       'the key of another session': async (asked, payload) => {
         const { publicJwk } = (await world.request()).request.encryption ?? { publicJwk: {} };
-        return encrypt(asked, payload, {
-          jwk: publicJwk,
-          header: { kid: asked.request.encryption?.publicJwk['kid'] },
-        });
+        return encrypt(asked, payload, { jwk: publicJwk, header: { kid: asked.request.encryption?.publicJwk['kid'] } });
       },
       // N52
       'an enc that was not offered': withKey({ enc: 'A128CBC-HS256' }),
       // N53
       'key agreement with key wrapping': withKey({ alg: 'ECDH-ES+A128KW' }),
       // N54
-      'a point that is not on the curve': header({
-        epk: { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) },
-      }),
+      'a point that is not on the curve': header({ epk: { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) } }),
       // N55
       'a changed tag': edited(4, (text) => (text.startsWith('A') ? `B${text.slice(1)}` : `A${text.slice(1)}`)),
       // N55
@@ -321,9 +316,7 @@ describe('A response is refused', () => {
     it('and returns an array if several may be sent', async () => {
       const asked = await ask({ dcql_query: query({ id: 'card', multiple: true }) });
       const bad = present(world, asked, { kb: { aud: 'other' } });
-      const vpToken = {
-        card: [present(world, asked), bad, present(world, asked, { claims: { name: 'Max' } })],
-      };
+      const vpToken = { card: [present(world, asked), bad, present(world, asked, { claims: { name: 'Max' } })] };
       expect(await answer(asked, await formOf(asked, vpToken))).to.equal('accepted');
       expect(withoutIssuers(world.webhooks.calls[0]?.body.credentials)).to.deep.equal([
         { id: 'card', values: [{ name: 'Erika' }, { name: 'Max' }] },
@@ -475,9 +468,7 @@ describe('A response is refused', () => {
       // N98
       'an unreferenced disclosure': [
         'unreferenced_disclosure',
-        {
-          credential: (text) => `${text}${Buffer.from('["salt","x","y"]').toString('base64url')}~`,
-        },
+        { credential: (text) => `${text}${Buffer.from('["salt","x","y"]').toString('base64url')}~` },
       ],
       // N98
       'a disclosure twice': ['duplicate_disclosure', { credential: (text) => `${text}${text.split('~')[1]}~` }],
@@ -515,9 +506,7 @@ describe('A response is refused', () => {
     }
     // N105
     it('a boolean that is false where true was asked for', async () => {
-      const asked = await ask({
-        dcql_query: query({ id: 'card', claims: [{ path: ['over18'], values: [true] }] }),
-      });
+      const asked = await ask({ dcql_query: query({ id: 'card', claims: [{ path: ['over18'], values: [true] }] }) });
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'value_mismatch');
     });
     // N92
@@ -542,9 +531,7 @@ describe('A response is refused', () => {
     });
     // N108
     it('with an invalid key binding that was optional', async () => {
-      const asked = await ask({
-        dcql_query: query({ id: 'card', require_cryptographic_holder_binding: false }),
-      });
+      const asked = await ask({ dcql_query: query({ id: 'card', require_cryptographic_holder_binding: false }) });
       const form = await formOf(asked, { card: [present(world, asked, { kb: { aud: 'x' } })] });
       await expectRefused(asked, form, 'aud_mismatch');
     });
@@ -560,11 +547,7 @@ describe('A response is refused', () => {
       const credential_sets = [{ options: [['card']] }, { options: [['other']], required: false }];
       const asked = await ask({ dcql_query: { ...query({ id: 'card' }, other), credential_sets } });
       const untrusted = await world.keyChain('foe', 'foe', ['signing']);
-      const bad = present(world, asked, {
-        issuer: untrusted,
-        visible: { vct: 'urn:other' },
-        kb: { nonce: 'other' },
-      });
+      const bad = present(world, asked, { issuer: untrusted, visible: { vct: 'urn:other' }, kb: { nonce: 'other' } });
       const form = await formOf(asked, { card: [present(world, asked)], other: [bad] });
       await expectRefused(asked, form, 'nonce_mismatch');
     });

@@ -53,20 +53,11 @@ describe('The parameters of a presentation request', () => {
 });
 
 describe('The audience of a presentation', () => {
-  const asked = {
-    kind: 'verification',
-    offerRequest: {},
-    dcqlQuery: {},
-    nonce: 'n',
-    requestUrl: '',
-  } as const;
+  const asked = { kind: 'verification', offerRequest: {}, dcqlQuery: {}, nonce: 'n', requestUrl: '' } as const;
 
   it('is the client, at the address of the response', () => {
     const responseUri = 'https://vidimus.example/acme/response/1';
-    const posted: PostedVerification = {
-      ...asked,
-      ...{ responseMode: 'direct_post', clientId: 'x509_hash:h', responseUri, state: 's' },
-    };
+    const posted: PostedVerification = { ...asked, ...{ responseMode: 'direct_post', clientId: 'x509_hash:h', responseUri, state: 's' } };
     const { audience, recipients, transcripts } = bindingOf(posted);
     expect([audience, recipients]).to.deep.equal(['x509_hash:h', ['x509_hash:h', 'https://vidimus.example']]);
     expect(transcripts()).to.have.length(1);
@@ -287,10 +278,7 @@ describe('The metadata of a wallet', () => {
       'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256', 'ES256'], 'kb-jwt_alg_values': ['EdDSA'] },
     }),
     'the other format, by numbers': formats({ mso_mdoc: { issuerauth_alg_values: [-7] } }),
-    'one format that fits beside one that does not': formats({
-      'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256'] },
-      mso_mdoc: {},
-    }),
+    'one format that fits beside one that does not': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256'] }, mso_mdoc: {} }),
     'all that is asked for': {
       response_types_supported: ['code', 'vp_token'],
       response_modes_supported: ['direct_post.jwt'],
@@ -310,9 +298,7 @@ describe('The metadata of a wallet', () => {
     'other formats': formats({ jwt_vc_json: {} }),
     'a format that is no object': formats({ 'dc+sd-jwt': 'yes' }),
     'other algorithms of the issuer': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256'] } }),
-    'other algorithms of the holder': formats({
-      'dc+sd-jwt': { 'sd-jwt_alg_values': ['ES256'], 'kb-jwt_alg_values': ['RS256'] },
-    }),
+    'other algorithms of the holder': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': ['ES256'], 'kb-jwt_alg_values': ['RS256'] } }),
     'an algorithm that is no list': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': 'ES256' } }),
     'other response types': { response_types_supported: ['code'] },
     'a response type that is no list': { response_types_supported: 'vp_token' },

@@ -36,12 +36,7 @@ async function serve(token: Token = {}): Promise<void> {
   const payload = { sub: URI, iat: now, exp: now + 3600, ttl: 600, status_list, ...token.payload };
   const jwt = await signJwt(world.kms, { chain, typ, payload });
   const body = Buffer.from(token.edit?.(jwt) ?? jwt);
-  world.remote.answer = () => ({
-    status: 200,
-    contentType: 'application/statuslist+jwt',
-    body,
-    ...token.response,
-  });
+  world.remote.answer = () => ({ status: 200, contentType: 'application/statuslist+jwt', body, ...token.response });
 }
 
 async function verify(index: number, changes: Changes = {}, uri = URI, asked?: Asked): Promise<string> {
@@ -211,9 +206,7 @@ describe('The status of a presented credential', () => {
   });
 
   describe('that the copy of its list has no place for', () => {
-    const grown = () => ({
-      payload: { status_list: { bits: 2, lst: compressList(packEntries(2, 200, ENTRIES)) } },
-    });
+    const grown = () => ({ payload: { status_list: { bits: 2, lst: compressList(packEntries(2, 200, ENTRIES)) } } });
 
     it('is read from a newer list, which is fetched once for all waiting requests', async () => {
       expect(await verify(150)).to.equal('status_invalid');
@@ -317,9 +310,7 @@ describe('The status of a presented credential', () => {
       const issuer = chains.find(({ id }) => id === 'signing');
       if (issuer === undefined) throw new Error('no chain');
       const { writePemCertificates } = await import('../../../domain/formats/der/pem.ts');
-      await world.configure({
-        trustAnchors: [{ certificate: writePemCertificates([issuer.root?.certificate ?? '']) }],
-      });
+      await world.configure({ trustAnchors: [{ certificate: writePemCertificates([issuer.root?.certificate ?? '']) }] });
       expect(await verify(0, { issuer }, theirs)).to.equal('accepted');
       expect(signingChain(issuer)).to.have.length(1);
     });

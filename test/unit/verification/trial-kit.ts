@@ -14,12 +14,7 @@ const TYPE = 'org.example.card.1';
 export const NAMESPACE = 'org.example.card';
 /** A request of nobody: what is tried is not bound to any. */
 const NOWHERE = { request: { clientId: 'x509_hash:nobody', nonce: 'another' } } as unknown as Asked;
-export const LICENCE = {
-  id: 'licence',
-  format: 'mso_mdoc',
-  meta: { doctype_value: TYPE },
-  claims: [{ path: [NAMESPACE, 'name'] }],
-};
+export const LICENCE = { id: 'licence', format: 'mso_mdoc', meta: { doctype_value: TYPE }, claims: [{ path: [NAMESPACE, 'name'] }] };
 
 /** A world with somebody who tries questions. */
 export class TrialWorld {
@@ -69,10 +64,7 @@ export const brief = ({ presentations }: Trial) =>
 
 /** A DeviceResponse of what was issued, which no device signed. */
 export function responseOf(...issuerSigned: string[]): Buffer {
-  const documents = issuerSigned.map((text) => ({
-    docType: TYPE,
-    issuerSigned: decodeCbor(Buffer.from(text, 'base64url')) as CborMap,
-  }));
+  const documents = issuerSigned.map((text) => ({ docType: TYPE, issuerSigned: decodeCbor(Buffer.from(text, 'base64url')) as CborMap }));
   return encodeCbor({ version: '1.0', documents, status: 0 });
 }
 

@@ -30,11 +30,7 @@ function publish(options: ListOptions = {}, uri = LIST): void {
   lists.set(uri, trustList({ entities: [issuerEntity()], signer: operator, ...options }, world.seconds));
 }
 
-const anchor = (changes: JsonObject = {}): JsonObject => ({
-  trustList: LIST,
-  signedBy: [pem(operator)],
-  ...changes,
-});
+const anchor = (changes: JsonObject = {}): JsonObject => ({ trustList: LIST, signedBy: [pem(operator)], ...changes });
 
 /** @returns what the report says of the presentation: the reason with its detail, or `accepted`. */
 async function verify(changes: Changes = {}): Promise<string> {
@@ -261,10 +257,7 @@ describe('An issuer of credentials on a trust list', () => {
         /lote\.jwt: unavailable: HTTP status 500/,
       ],
       'when only another type is accepted': [
-        () =>
-          world.configure({
-            trustAnchors: [anchor({ serviceTypes: ['http://uri.etsi.org/19602/SvcType/EAA/Issuance'] })],
-          }),
+        () => world.configure({ trustAnchors: [anchor({ serviceTypes: ['http://uri.etsi.org/19602/SvcType/EAA/Issuance'] })] }),
         /^untrusted_chain/,
       ],
     };
@@ -307,9 +300,7 @@ describe('An issuer of credentials on a trust list', () => {
     });
 
     it('accepts status lists of that service only', async () => {
-      publish({
-        entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])],
-      });
+      publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])] });
       await serveStatus(revoker);
       expect(await verify({ visible })).to.equal('accepted');
       world.remoteStatusLists.clear(ACME);
@@ -325,9 +316,7 @@ describe('An issuer of credentials on a trust list', () => {
     it('has them signed by it whatever other lists say of the issuer, in either order', async () => {
       const second = 'https://second.example/lote.jwt';
       publish({}, second);
-      publish({
-        entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])],
-      });
+      publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])] });
       for (const uris of [
         [LIST, second],
         [second, LIST],
@@ -344,9 +333,7 @@ describe('An issuer of credentials on a trust list', () => {
     it('has them signed by the one of the list that the query demands', async () => {
       const second = 'https://second.example/lote.jwt';
       publish({}, second);
-      publish({
-        entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])],
-      });
+      publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])] });
       const both = [LIST, second].map((trustList) => anchor({ trustList }));
       for (const [demanded, signer, other] of [
         [LIST, revoker, world.issuer],
@@ -368,9 +355,7 @@ describe('An issuer of credentials on a trust list', () => {
       const own = { status: { status_list: { idx: 0, uri: `${PUBLIC_URL}/acme/status-list/main` } } };
       const issuer = (await (await world.caller()).tenant.keyChains()).find(({ id }) => id === 'signing');
       if (issuer === undefined) throw new Error('no chain');
-      publish({
-        entities: [entity('Registry', ['PID/Issuance', rootOf(issuer)], ['PID/Revocation', leafOf(revoker)])],
-      });
+      publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(issuer)], ['PID/Revocation', leafOf(revoker)])] });
       world.localStatusLists.entries.set('acme/main/0', 0);
       world.localStatusLists.signers.set('acme/main', signingChain(issuer));
       expect(await verify({ visible: own, issuer })).to.match(/^status_invalid/);
@@ -378,9 +363,7 @@ describe('An issuer of credentials on a trust list', () => {
       expect(await verify({ visible: own, issuer })).to.equal('accepted');
     });
     it('does not have them signed by its service of another kind', async () => {
-      publish({
-        entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['EAA/Revocation', rootOf(revoker)])],
-      });
+      publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['EAA/Revocation', rootOf(revoker)])] });
       await serveStatus(revoker);
       expect(await verify({ visible })).to.match(/^status_invalid/);
       world.remoteStatusLists.clear(ACME);
@@ -392,10 +375,7 @@ describe('An issuer of credentials on a trust list', () => {
   describe('that a query demands', () => {
     const OTHER = 'https://other.example/lote.jwt';
     const demand = (values: string[], trustAnchors: JsonObject[]) =>
-      world.configure({
-        dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values }] }),
-        trustAnchors,
-      });
+      world.configure({ dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values }] }), trustAnchors });
 
     it('is found on the list that the query names', async () => {
       await demand([LIST], [anchor()]);

@@ -28,18 +28,9 @@ describe('A trial of a presentation request', () => {
 
   async function serveStatus(status: number) {
     const lst = compressList(packEntries(2, 100, [{ index: 1, status }]));
-    const payload = {
-      sub: LISTS,
-      iat: world.seconds,
-      exp: world.seconds + 3600,
-      status_list: { bits: 2, lst },
-    };
+    const payload = { sub: LISTS, iat: world.seconds, exp: world.seconds + 3600, status_list: { bits: 2, lst } };
     const jwt = await signJwt(world.kms, { chain: world.issuer, typ: 'statuslist+jwt', payload });
-    world.remote.answer = () => ({
-      status: 200,
-      contentType: 'application/statuslist+jwt',
-      body: Buffer.from(jwt),
-    });
+    world.remote.answer = () => ({ status: 200, contentType: 'application/statuslist+jwt', body: Buffer.from(jwt) });
   }
   const listed = { visible: { status: { status_list: { idx: 1, uri: LISTS } } } };
 
@@ -169,10 +160,7 @@ describe('A presentation of a trial', () => {
       bytes.toString('base64'),
       response.toString('base64url'),
       JSON.stringify({ vp_token: { licence: [response.toString('base64url')] } }),
-      JSON.stringify({
-        protocol: 'x',
-        data: { vp_token: { licence: [response.toString('base64url')] } },
-      }),
+      JSON.stringify({ protocol: 'x', data: { vp_token: { licence: [response.toString('base64url')] } } }),
     ]) {
       const trial = await tried(text);
       expect(brief(trial), text.slice(0, 30)).to.deep.equal([[['licence', 'passed']]]);

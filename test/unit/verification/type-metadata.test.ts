@@ -98,10 +98,7 @@ describe('The type of a presented credential', () => {
 
   it('is no address that is fetched unless it is https', async () => {
     for (const vct of ['urn:eudi:pid:1', 'http://types.example/card']) {
-      await world.configure({
-        dcql_query: query({ id: 'card', meta: { vct_values: [vct] } }),
-        typeMetadata: 'enforced',
-      });
+      await world.configure({ dcql_query: query({ id: 'card', meta: { vct_values: [vct] } }), typeMetadata: 'enforced' });
       expect(await verify({ visible: { vct } }), vct).to.equal('type_metadata_unavailable');
     }
     expect(world.remote.calls).to.deep.equal([]);

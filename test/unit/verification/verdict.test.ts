@@ -313,13 +313,7 @@ describe('A demanded key identifier', () => {
 
   /** Which of the key identifiers that are asked for belong to who vouches for the chain. */
   const met = (anchors: readonly Certified[], chain: readonly Certified[], ...asked: readonly string[]) => {
-    const trust = {
-      anchors,
-      ...{ withFormer: [], dated: new Map() },
-      listedAnchors: new Map(),
-      lists: [],
-      missing: [],
-    };
+    const trust = { anchors, ...{ withFormer: [], dated: new Map() }, listedAnchors: new Map(), lists: [], missing: [] };
     const trusted = { chain: chain.map(({ certificate }) => certificate), purpose: 'SD-JWT VC' } as const;
     const demanded = [{ type: 'aki', values: new Set(asked) }];
     return authorityOf(new NodeCertificates(), trust, demanded, trusted, NOW).authorityKeyIds;

@@ -60,13 +60,7 @@ describe('The secret of webhooks', () => {
     expect(signingKeys(INITIAL_WEBHOOK_SECRET, NOW, () => UNKNOWN)).to.deep.equal([UNKNOWN]);
     const first = rotate(undefined, 1, NOW);
     expect(signing(first, NOW), 'what nobody knew need not go on').to.deep.equal([1]);
-    expect(first).to.deep.include({
-      id: 'default',
-      signing: 'v1',
-      former: [],
-      createdAt: NOW,
-      updatedAt: NOW,
-    });
+    expect(first).to.deep.include({ id: 'default', signing: 'v1', former: [], createdAt: NOW, updatedAt: NOW });
   });
 
   it('is written as backends take it', () => {

@@ -88,19 +88,13 @@ async function unnotified(input, init) {
 async function startAgent(anchors) {
   const kms = new NodeKeyManagementService(new NodeInMemoryKeyManagementStorage());
   const agent = new Agent({
-    config: {
-      allowInsecureHttpUrls: true,
-      autoUpdateStorageOnStartup: true,
-      logger: new ConsoleLogger(LogLevel.off),
-    },
+    config: { allowInsecureHttpUrls: true, autoUpdateStorageOnStartup: true, logger: new ConsoleLogger(LogLevel.off) },
     dependencies: { ...agentDependencies, fetch: unnotified },
     modules: {
       openid4vc: new OpenId4VcModule(),
       keys: new Kms.KeyManagementModule({ backends: [kms], defaultBackend: kms.backend }),
       x509: new X509Module({ trustedCertificates: anchors }),
-      storage: {
-        register: (container) => container.registerInstance(InjectionSymbols.StorageService, new MemoryStorage()),
-      },
+      storage: { register: (container) => container.registerInstance(InjectionSymbols.StorageService, new MemoryStorage()) },
     },
   });
   await agent.initialize();
@@ -164,10 +158,7 @@ async function receive(order, agent) {
   const holder = agent.openid4vc.holder;
   const { resolved, token } = order.renew
     ? await renewed(agent)
-    : await holder.resolveCredentialOffer(offer).then(async (found) => ({
-        resolved: found,
-        token: await tokenFor(agent, found, order),
-      }));
+    : await holder.resolveCredentialOffer(offer).then(async (found) => ({ resolved: found, token: await tokenFor(agent, found, order) }));
   renewable.set(agent, { resolved, token, flow });
   const credentials = [];
   // One by one, since it fetches a nonce only for the first of several.
@@ -250,9 +241,7 @@ async function present(agent, { request, origin }) {
   const answer = await holder.acceptOpenId4VpAuthorizationRequest({
     authorizationRequestPayload: resolved.authorizationRequestPayload,
     dcql: { credentials: holder.selectCredentialsForDcqlRequest(queryResult) },
-    transactionData: resolved.transactionData?.map(({ matchedCredentialIds: [credentialId] }) => ({
-      credentialId,
-    })),
+    transactionData: resolved.transactionData?.map(({ matchedCredentialIds: [credentialId] }) => ({ credentialId })),
     origin,
   });
   const { serverResponse, authorizationResponse } = answer;

@@ -4,11 +4,7 @@ import { exportJWK, importX509, jwtVerify, SignJWT } from 'jose';
 
 export type Key = { readonly privateKey: KeyObject; readonly publicJwk: Jwk };
 
-export type StoredCredential = {
-  readonly configurationId: string;
-  readonly text: string;
-  readonly holder: Key;
-};
+export type StoredCredential = { readonly configurationId: string; readonly text: string; readonly holder: Key };
 
 export type PresentationRequest = {
   readonly clientId: string;
@@ -22,9 +18,7 @@ export type PresentationRequest = {
 /** The payload with the paths that it asks for. */
 export function requestOf(resolved: object, clientId: string, signer: JwtSigner | undefined): PresentationRequest {
   const payload = resolved as Record<string, unknown>;
-  const query = payload['dcql_query'] as {
-    credentials: { id: string; claims?: { path: (string | number | null)[] }[] }[];
-  };
+  const query = payload['dcql_query'] as { credentials: { id: string; claims?: { path: (string | number | null)[] }[] }[] };
   const asked = query.credentials.map(({ id, claims }) => [id, (claims ?? []).map(({ path }) => path.join('.'))] as const);
   const signedBy = signer?.method === 'x5c' ? signer.x5c : [];
   return { clientId, payload, asked: Object.fromEntries(asked), signedBy };
@@ -76,9 +70,7 @@ export async function verifySigner(signer: JwtSigner, { compact }: { compact: st
 
 async function verifyIssuerSignature(credential: string): Promise<void> {
   const [jwt = ''] = credential.split('~');
-  const { x5c } = JSON.parse(Buffer.from(jwt.split('.')[0] ?? '', 'base64url').toString()) as {
-    x5c: string[];
-  };
+  const { x5c } = JSON.parse(Buffer.from(jwt.split('.')[0] ?? '', 'base64url').toString()) as { x5c: string[] };
   await jwtVerify(jwt, await importX509(pem(x5c[0] ?? ''), 'ES256'), { typ: 'dc+sd-jwt' });
 }
 
@@ -94,10 +86,7 @@ async function presentation(credential: StoredCredential, names: ReadonlySet<str
     return parts.length === 2 || names.has(String(parts[1]));
   });
   const bound = [jwt, ...kept, ''].join('~');
-  const keyBinding = await new SignJWT({
-    nonce,
-    sd_hash: createHash('sha256').update(bound).digest('base64url'),
-  })
+  const keyBinding = await new SignJWT({ nonce, sd_hash: createHash('sha256').update(bound).digest('base64url') })
     .setProtectedHeader({ alg: 'ES256', typ: 'kb+jwt' })
     .setAudience(audience)
     .setIssuedAt()

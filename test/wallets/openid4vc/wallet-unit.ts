@@ -22,10 +22,7 @@ export function attestedBy(
 ): ClientAuthenticationCallback {
   return async ({ headers, authorizationServerMetadata }) => {
     const publicJwk = await instanceKey();
-    const { issuer, challenge_endpoint: endpoint } = authorizationServerMetadata as {
-      issuer: string;
-      challenge_endpoint?: string;
-    };
+    const { issuer, challenge_endpoint: endpoint } = authorizationServerMetadata as { issuer: string; challenge_endpoint?: string };
     const payload = {
       ...{ iss: unit.clientId, aud: issuer, jti: randomUUID(), iat: Math.floor(Date.now() / 1000) },
       ...(endpoint !== undefined && { challenge: await challengeOf(endpoint) }),

@@ -117,10 +117,7 @@ export class Openid4vcWallet {
     });
     const url = await browse(request.authorizationRequestUrl);
     const server = issuerMetadata.authorizationServers.find(({ issuer }) => issuer === request.authorizationServer);
-    const answer = this.#vci.parseAndVerifyAuthorizationResponseRedirectUrl({
-      url,
-      authorizationServerMetadata: server as never,
-    });
+    const answer = this.#vci.parseAndVerifyAuthorizationResponseRedirectUrl({ url, authorizationServerMetadata: server as never });
     if (answer.code === undefined) throw new Error(`no code: ${answer.error}`);
     const token = await this.#vci.retrieveAuthorizationCodeAccessTokenFromOffer({
       credentialOffer,
@@ -226,9 +223,7 @@ export class Openid4vcWallet {
   /** Fetches and verifies a signed presentation request. */
   async readRequest(uri: string): Promise<PresentationRequest> {
     const parsed = this.#vp.parseOpenid4vpAuthorizationRequest({ authorizationRequest: uri });
-    const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({
-      authorizationRequestPayload: parsed.params,
-    });
+    const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({ authorizationRequestPayload: parsed.params });
     const { client_id: clientId } = resolved.authorizationRequestPayload as { client_id?: string };
     return requestOf(resolved.authorizationRequestPayload, String(clientId), resolved.jar?.signer);
   }
@@ -271,10 +266,7 @@ export class Openid4vcWallet {
    * Whoever signed it, the answer is for the page (appendix A.4).
    */
   async readPageRequest(data: Readonly<Record<string, unknown>>, origin: string): Promise<PresentationRequest> {
-    const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({
-      authorizationRequestPayload: data as never,
-      origin,
-    });
+    const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({ authorizationRequestPayload: data as never, origin });
     return requestOf(resolved.authorizationRequestPayload, `origin:${origin}`, resolved.jar?.signer);
   }
 

@@ -92,10 +92,7 @@ export class HttpClient {
       request = (secure ? https : http).request(url, {
         method: call.method ?? 'GET',
         agent: secure ? this.#agents.https : this.#agents.http,
-        headers: {
-          ...call.headers,
-          ...(body === undefined ? {} : { 'Content-Length': body.length }),
-        } as never,
+        headers: { ...call.headers, ...(body === undefined ? {} : { 'Content-Length': body.length }) } as never,
       });
     } catch (error) {
       reject(error as Error);

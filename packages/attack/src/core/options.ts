@@ -79,12 +79,7 @@ export function readOptions(args: readonly string[]) {
   const issuers = positionals.filter((single) => !isOffer(single) && !isRequest(single));
   if (issuers.length > 1) throw new Error(`one issuer is attacked at a time: ${issuers.join(', ')}`);
   if (values.credential.length !== values['holder-key'].length) throw new Error('each --credential needs its --holder-key');
-  return {
-    ...values,
-    issuer: issuers[0],
-    offer: [...values.offer, ...offers],
-    request: [...values.request, ...requests],
-  };
+  return { ...values, issuer: issuers[0], offer: [...values.offer, ...offers], request: [...values.request, ...requests] };
 }
 
 const isOffer = (text: string) => text.includes('credential_offer=') || text.includes('credential_offer_uri=');

@@ -22,11 +22,7 @@ export const accessTokens: Family<Issuer> = {
   control: issueCredential,
   cases: [
     ...table<Issuer>(
-      {
-        section: 'RFC 9068 section 4',
-        why: 'a token is what its server signed, letter by letter',
-        safe: denied('invalid_token'),
-      },
+      { section: 'RFC 9068 section 4', why: 'a token is what its server signed, letter by letter', safe: denied('invalid_token') },
       {
         'a token that was guessed': withToken(() => 'guessed'),
         'an empty token': withToken(() => ''),
@@ -45,11 +41,7 @@ export const accessTokens: Family<Issuer> = {
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'RFC 6750 section 2',
-        why: 'a token comes in one header, and in no address that logs keep',
-        safe: { status: [400, 401] },
-      },
+      { section: 'RFC 6750 section 2', why: 'a token comes in one header, and in no address that logs keep', safe: { status: [400, 401] } },
       {
         'no token': async (issuer) => {
           const grant = await issuer.token();
@@ -66,10 +58,7 @@ export const accessTokens: Family<Issuer> = {
         'the token in the body': async (issuer) => {
           const grant = await issuer.token();
           const url = issuer.endpoint('credential_endpoint');
-          return issuer.http.json(url, {
-            ...(await issuer.goodBody(grant)),
-            access_token: grant.accessToken,
-          });
+          return issuer.http.json(url, { ...(await issuer.goodBody(grant)), access_token: grant.accessToken });
         },
         'two Authorization headers': async (issuer) => {
           const grant = await issuer.token();

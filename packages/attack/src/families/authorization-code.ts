@@ -53,23 +53,15 @@ export const authorizationCode: Family<Issuer> = {
         },
         'a code as a pre-authorized code': async (issuer) => {
           const { code } = await issuer.code();
-          return issuer.tokenRequest({
-            grant_type: 'urn:ietf:params:oauth:grant-type:pre-authorized_code',
-            'pre-authorized_code': code,
-          });
+          return issuer.tokenRequest({ grant_type: 'urn:ietf:params:oauth:grant-type:pre-authorized_code', 'pre-authorized_code': code });
         },
         'a code by another key than it was asked with': async (issuer) => {
           if (!issuer.boundTokens) throw new Skip('the server knows no DPoP');
           const fields = await issuer.authorization();
           const pushed = await issuer.push(fields, { key: newKey() });
-          const query = new URLSearchParams({
-            client_id: String(fields['client_id']),
-            request_uri: String(pushed.json.request_uri),
-          });
+          const query = new URLSearchParams({ client_id: String(fields['client_id']), request_uri: String(pushed.json.request_uri) });
           const sent = new URL(await issuer.browser.approve(`${issuer.endpoint('authorization_endpoint')}?${query}`));
-          return issuer.tokenRequest(issuer.codeRedemption(sent.searchParams.get('code') ?? ''), {
-            key: newKey(),
-          });
+          return issuer.tokenRequest(issuer.codeRedemption(sent.searchParams.get('code') ?? ''), { key: newKey() });
         },
       },
     ),
@@ -106,12 +98,7 @@ const refresh =
   (change: Record<string, string | undefined>, isOtherKey = false) =>
   async (issuer: Issuer) => {
     const { refreshToken, key } = await issuer.token();
-    const fields = {
-      grant_type: 'refresh_token',
-      refresh_token: refreshToken,
-      ...issuer.clientFields(),
-      ...change,
-    };
+    const fields = { grant_type: 'refresh_token', refresh_token: refreshToken, ...issuer.clientFields(), ...change };
     return issuer.tokenRequest(fields, { key: isOtherKey ? newKey() : key });
   };
 

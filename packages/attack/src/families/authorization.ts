@@ -22,19 +22,12 @@ export const authorization: Family<Issuer> = {
   control: issueByCode,
   cases: [
     ...table<Issuer>(
-      {
-        section: 'RFC 9700 section 4.1',
-        why: 'a browser is never sent to whom no client vouched for',
-        safe: anyRefusal,
-      },
+      { section: 'RFC 9700 section 4.1', why: 'a browser is never sent to whom no client vouched for', safe: anyRefusal },
       {
         'a request without PAR to a strange place': async (issuer) =>
           refusedRedirectTo(
             'https://attacker.example',
-            await visit(issuer, {
-              ...(await issuer.authorization()),
-              redirect_uri: 'https://attacker.example/cb',
-            }),
+            await visit(issuer, { ...(await issuer.authorization()), redirect_uri: 'https://attacker.example/cb' }),
           ),
         'another redirect_uri beside a pushed request': async (issuer) => {
           const url = new URL(await issuer.authorizationUrl(await issuer.authorization()));
@@ -44,20 +37,12 @@ export const authorization: Family<Issuer> = {
         'an unknown request and a redirect_uri': async (issuer) =>
           refusedRedirectTo(
             'https://attacker.example',
-            await visit(issuer, {
-              client_id: 'x',
-              request_uri: 'urn:x',
-              redirect_uri: 'https://attacker.example/cb',
-            }),
+            await visit(issuer, { client_id: 'x', request_uri: 'urn:x', redirect_uri: 'https://attacker.example/cb' }),
           ),
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'RFC 6749 sections 10.13 and 10.14',
-        why: 'a page that others frame is clicked for others',
-        safe: { status: [200] },
-      },
+      { section: 'RFC 6749 sections 10.13 and 10.14', why: 'a page that others frame is clicked for others', safe: { status: [200] } },
       {
         'a page that others may frame': async (issuer) => {
           const { headers, status } = await issuer.http.call(await issuer.authorizationUrl(await issuer.authorization()));
@@ -106,9 +91,7 @@ export const authorization: Family<Issuer> = {
       async run(issuer) {
         const url = new URL(await issuer.authorizationUrl(await issuer.authorization()));
         const fields = { ...Object.fromEntries(url.searchParams), decision: 'approve', action: 'approve' };
-        const answer = await issuer.http.form(issuer.endpoint('authorization_endpoint'), fields, {
-          Origin: 'https://attacker.example',
-        });
+        const answer = await issuer.http.form(issuer.endpoint('authorization_endpoint'), fields, { Origin: 'https://attacker.example' });
         return /[?&]code=/.test(answer.headers['location'] ?? '') ? open('a code was given') : held(describe(answer));
       },
     },

@@ -43,10 +43,7 @@ async function headers(issuer: Issuer, changes: AttestationChanges = {}): Promis
       ...changes.pop?.payload,
     },
   );
-  return {
-    'OAuth-Client-Attestation': changes.change?.(attestation) ?? attestation,
-    'OAuth-Client-Attestation-PoP': pop,
-  };
+  return { 'OAuth-Client-Attestation': changes.change?.(attestation) ?? attestation, 'OAuth-Client-Attestation-PoP': pop };
 }
 const send = (make: (issuer: Issuer) => Promise<Record<string, string | readonly string[]>>) => async (issuer: Issuer) => {
   const offer = await issuer.source('pre').next();
@@ -65,11 +62,7 @@ export const clientAttestation: Family<Issuer> = {
   },
   cases: [
     ...table<Issuer>(
-      {
-        section: 'Attestation-based client authentication section 7',
-        why: 'nobody is a wallet by its own word',
-        safe: SAFE,
-      },
+      { section: 'Attestation-based client authentication section 7', why: 'nobody is a wallet by its own word', safe: SAFE },
       {
         'an attestation of a provider that nobody trusts': send((issuer) => headers(issuer)),
         'an attestation without a signature': send((issuer) => headers(issuer, { change: unsigned })),
@@ -81,10 +74,7 @@ export const clientAttestation: Family<Issuer> = {
         'a proof by another key': send((issuer) => headers(issuer, { popKey: newKey() })),
         'a proof for another server': send((issuer) => headers(issuer, { pop: { payload: { aud: 'https://other.example' } } })),
         'a proof of yesterday': send((issuer) => headers(issuer, { pop: { payload: { iat: now() - 86_400 } } })),
-        'an attestation that is no JWT': send(async () => ({
-          'OAuth-Client-Attestation': 'x',
-          'OAuth-Client-Attestation-PoP': 'y',
-        })),
+        'an attestation that is no JWT': send(async () => ({ 'OAuth-Client-Attestation': 'x', 'OAuth-Client-Attestation-PoP': 'y' })),
         'two attestations': send(async (issuer) => {
           const { 'OAuth-Client-Attestation': attestation = '', ...otherHeaders } = await headers(issuer);
           return { ...otherHeaders, 'OAuth-Client-Attestation': [attestation, attestation] };

@@ -38,36 +38,16 @@ export const credentialRequests: Family<Issuer> = {
   control: issueCredential,
   cases: [
     ...table<Issuer>(
-      {
-        section: 'OpenID4VCI 1.0 section 8.2',
-        why: 'one request names one credential in one way',
-        safe: SHAPE,
-      },
+      { section: 'OpenID4VCI 1.0 section 8.2', why: 'one request names one credential in one way', safe: SHAPE },
       {
         'no name of a credential': withBody(({ proofs }) => ({ proofs })),
-        'two names of a credential': withBody((body) => ({
-          ...body,
-          credential_configuration_id: 'a',
-          credential_identifier: 'b',
-        })),
-        'a configuration that there is not': withBody(({ proofs }) => ({
-          proofs,
-          credential_configuration_id: 'unknown',
-        })),
-        'an identifier that was never given': withBody(({ proofs }) => ({
-          proofs,
-          credential_identifier: 'unknown',
-        })),
+        'two names of a credential': withBody((body) => ({ ...body, credential_configuration_id: 'a', credential_identifier: 'b' })),
+        'a configuration that there is not': withBody(({ proofs }) => ({ proofs, credential_configuration_id: 'unknown' })),
+        'an identifier that was never given': withBody(({ proofs }) => ({ proofs, credential_identifier: 'unknown' })),
         'a name that is a number': withBody(({ proofs }) => ({ proofs, credential_configuration_id: 1 })),
-        'a name that every object has': withBody(({ proofs }) => ({
-          proofs,
-          credential_configuration_id: '__proto__',
-        })),
+        'a name that every object has': withBody(({ proofs }) => ({ proofs, credential_configuration_id: '__proto__' })),
         'a name with a NUL': withBody(({ proofs }) => ({ proofs, credential_configuration_id: 'a\0b' })),
-        'one proof as in old drafts': withBody(({ proofs, ...body }) => ({
-          ...body,
-          proof: { proof_type: 'jwt', jwt: proofs.jwt[0] },
-        })),
+        'one proof as in old drafts': withBody(({ proofs, ...body }) => ({ ...body, proof: { proof_type: 'jwt', jwt: proofs.jwt[0] } })),
       },
     ),
     {
@@ -100,11 +80,7 @@ export const credentialRequests: Family<Issuer> = {
       },
     },
     ...table<Issuer>(
-      {
-        section: 'RFC 8259',
-        why: 'a body that is read in two ways is refused',
-        safe: { status: [0, 400, 413, 415] },
-      },
+      { section: 'RFC 8259', why: 'a body that is read in two ways is refused', safe: { status: [0, 400, 413, 415] } },
       {
         'a body that is no JSON': text(() => '{'),
         'a body that is a list': text((body) => JSON.stringify([body])),

@@ -44,9 +44,7 @@ export const deferred: Family<Issuer> = {
       { section: 'OpenID4VCI 1.0 section 9.3', why: 'a transaction belongs to who began it', safe: UNKNOWN },
       {
         'a transaction that was guessed': pollWith(() => ({ transaction_id: 'guessed' })),
-        'the transaction of another': pollWith(async (_, issuer) => ({
-          transaction_id: (await defer(issuer)).id,
-        })),
+        'the transaction of another': pollWith(async (_, issuer) => ({ transaction_id: (await defer(issuer)).id })),
         'no transaction': pollWith(() => ({})),
         'a number as transaction': pollWith(() => ({ transaction_id: 1 })),
         'a list of transactions': pollWith((id) => ({ transaction_id: [id] })),
@@ -56,11 +54,7 @@ export const deferred: Family<Issuer> = {
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'OpenID4VCI 1.0 section 9.1',
-        why: 'the token is needed here, too',
-        safe: { status: [401] },
-      },
+      { section: 'OpenID4VCI 1.0 section 9.1', why: 'the token is needed here, too', safe: { status: [401] } },
       {
         'no token': async (issuer) => {
           const { id } = await defer(issuer);

@@ -15,11 +15,7 @@ export const disclosures: Family<Verifier> = {
   control: presentsCard,
   cases: [
     ...table<Verifier>(
-      {
-        section: 'RFC 9901 section 7.1',
-        why: 'what the issuer did not sign is not said by it',
-        safe: REFUSED,
-      },
+      { section: 'RFC 9901 section 7.1', why: 'what the issuer did not sign is not said by it', safe: REFUSED },
       {
         'a claim of its own': card({ disclosures: (disclosures) => [...disclosures, disclosure('salt', 'admin', true)] }),
         'a claim of its own in place of the one that is asked for': card((_, request) => ({
@@ -43,15 +39,9 @@ export const disclosures: Family<Verifier> = {
           return { disclosures: () => [] };
         }),
         'an empty disclosure': card({ disclosures: (disclosures) => [...disclosures, ''] }),
-        'a disclosure that is no list': card({
-          disclosures: (disclosures) => [...disclosures, Buffer.from('{}').toString('base64url')],
-        }),
-        'a disclosure of the status': card({
-          disclosures: (disclosures) => [...disclosures, disclosure('salt', 'status', {})],
-        }),
-        'a disclosure of digests': card({
-          disclosures: (disclosures) => [...disclosures, disclosure('salt', '_sd', [])],
-        }),
+        'a disclosure that is no list': card({ disclosures: (disclosures) => [...disclosures, Buffer.from('{}').toString('base64url')] }),
+        'a disclosure of the status': card({ disclosures: (disclosures) => [...disclosures, disclosure('salt', 'status', {})] }),
+        'a disclosure of digests': card({ disclosures: (disclosures) => [...disclosures, disclosure('salt', '_sd', [])] }),
         'ten thousand disclosures': card({
           disclosures: (disclosures) => [...disclosures, ...Array.from({ length: 10_000 }, (_, i) => disclosure(`${i}`, 'x', i))],
         }),
@@ -74,9 +64,7 @@ export const disclosures: Family<Verifier> = {
       { section: 'RFC 9901 section 7.1', why: "the issuer's part is what it signed", safe: REFUSED },
       {
         'an issuer without a signature': card({ jwt: unsigned }),
-        'an issuer by HS256': card({
-          jwt: (jwt) => symmetric(jwt, String(headerOf(jwt).x5c?.[0] ?? 'secret')),
-        }),
+        'an issuer by HS256': card({ jwt: (jwt) => symmetric(jwt, String(headerOf(jwt).x5c?.[0] ?? 'secret')) }),
         'a broken signature of the issuer': card({ jwt: withBrokenSignature }),
         'a life that is longer': card({ jwt: (jwt) => withPayload(jwt, { exp: now() + 1_000_000_000 }) }),
         'another type': card({ jwt: (jwt) => withPayload(jwt, { vct: 'urn:other:1' }) }),

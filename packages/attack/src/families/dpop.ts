@@ -12,9 +12,7 @@ const FORMS: Readonly<Record<string, (key: Key) => Sending>> = {
   'alg none': () => ({ proof: unsigned }),
   'HS256 by the public key': (key) => ({ proof: (good) => symmetric(good, JSON.stringify(key.jwk)) }),
   'a symmetric key in its header': () => ({ dpop: { header: { jwk: { kty: 'oct', k: 'AAAA' } } } }),
-  'its private key in the header': (key) => ({
-    dpop: { header: { jwk: { ...key.jwk, d: key.privateKey.export({ format: 'jwk' }).d } } },
-  }),
+  'its private key in the header': (key) => ({ dpop: { header: { jwk: { ...key.jwk, d: key.privateKey.export({ format: 'jwk' }).d } } } }),
   'no key': () => ({ dpop: { header: { jwk: undefined } } }),
   'a key that did not sign': () => ({ dpop: { header: { jwk: newKey().jwk } } }),
   'a broken signature': () => ({ proof: withBrokenSignature }),
@@ -54,11 +52,7 @@ export const dpopToken: Family<Issuer> = {
   },
   cases: [
     ...table<Issuer>(
-      {
-        section: 'RFC 9449 section 4.3',
-        why: 'only a whole, fresh proof for this call binds a token',
-        safe: AT_TOKEN,
-      },
+      { section: 'RFC 9449 section 4.3', why: 'only a whole, fresh proof for this call binds a token', safe: AT_TOKEN },
       Object.fromEntries(
         Object.entries(FORMS).map(([what, alteration]) => [
           `a proof with ${what}`,
@@ -81,19 +75,13 @@ export const dpopToken: Family<Issuer> = {
         const key = newKey();
         const { once, replay } = proofRecorder();
         await issuer.tokenRequest(issuer.redemption(await issuer.source('pre').next()), { key, proof: once });
-        return issuer.tokenRequest(issuer.redemption(await issuer.source('pre').next()), {
-          key,
-          proof: replay,
-        });
+        return issuer.tokenRequest(issuer.redemption(await issuer.source('pre').next()), { key, proof: replay });
       },
     },
   ],
 };
 
-const AT_RESOURCE: Safe = {
-  status: [400, 401, 413, 431],
-  error: ['invalid_dpop_proof', 'invalid_token', 'invalid_request'],
-};
+const AT_RESOURCE: Safe = { status: [400, 401, 413, 431], error: ['invalid_dpop_proof', 'invalid_token', 'invalid_request'] };
 const sendWith = (sending: (key: Key, token: string, issuer: Issuer) => Sending) => async (issuer: Issuer) => {
   const grant = await issuer.token();
   const answer = await issuer.credential(grant, await issuer.goodBody(grant), sending(grant.key, grant.accessToken, issuer));
@@ -110,11 +98,7 @@ export const dpopResource: Family<Issuer> = {
   },
   cases: [
     ...table<Issuer>(
-      {
-        section: 'RFC 9449 section 4.3',
-        why: 'only a whole, fresh proof for this call shows who holds the token',
-        safe: AT_RESOURCE,
-      },
+      { section: 'RFC 9449 section 4.3', why: 'only a whole, fresh proof for this call shows who holds the token', safe: AT_RESOURCE },
       Object.fromEntries(Object.entries(FORMS).map(([what, alteration]) => [`a proof with ${what}`, sendWith(alteration)])),
     ),
     ...table<Issuer>(

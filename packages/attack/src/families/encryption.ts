@@ -40,11 +40,7 @@ export const encryption: Family<Issuer> = {
   },
   cases: [
     ...table<Issuer>(
-      {
-        section: 'OpenID4VCI 1.0 section 8.2',
-        why: 'an answer is encrypted as was offered, or not given',
-        safe: ENCRYPTION,
-      },
+      { section: 'OpenID4VCI 1.0 section 8.2', why: 'an answer is encrypted as was offered, or not given', safe: ENCRYPTION },
       {
         'an enc that was not offered': withEncryptionParameters((parameters) => ({ ...parameters, enc: 'A192CBC-HS384' })),
         'an answer key that is private': withEncryptionParameters((parameters) => ({
@@ -75,10 +71,7 @@ export const encryption: Family<Issuer> = {
       {
         section: 'OpenID4VCI 1.0 section 10',
         why: 'what does not decrypt was never said',
-        safe: {
-          status: [400, 413, 415],
-          error: ['invalid_encryption_parameters', 'invalid_credential_request'],
-        },
+        safe: { status: [400, 413, 415], error: ['invalid_encryption_parameters', 'invalid_credential_request'] },
       },
       {
         'a request to a key that is unknown': jwe((issuer, body) => encryptBody(issuer.metadata, body, { kid: 'unknown' })),

@@ -32,11 +32,7 @@ export const issuerHttp: Family<Issuer> = {
   control: issueCredential,
   cases: [
     ...table<Issuer>(
-      {
-        section: 'RFC 9110 section 15.5.6',
-        why: 'endpoints have one method',
-        safe: { status: [400, 401, 404, 405, 501] },
-      },
+      { section: 'RFC 9110 section 15.5.6', why: 'endpoints have one method', safe: { status: [400, 401, 404, 405, 501] } },
       Object.fromEntries(
         POSTED.flatMap((name) =>
           METHODS.map((method) => [`${method} to the ${name}`, (issuer: Issuer) => issuer.http.call(issuer.endpoint(name), { method })]),
@@ -60,11 +56,7 @@ export const issuerHttp: Family<Issuer> = {
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'OpenID4VCI 1.0 section 13',
-        why: 'errors tell strangers nothing about the inside',
-        safe: { status: [400] },
-      },
+      { section: 'OpenID4VCI 1.0 section 13', why: 'errors tell strangers nothing about the inside', safe: { status: [400] } },
       {
         'a token request that is nonsense': async (issuer) =>
           hasStack(await issuer.http.form(issuer.endpoint('token_endpoint'), { grant_type: '\u0000\uffff' })),
@@ -80,11 +72,7 @@ export const issuerHttp: Family<Issuer> = {
       async run(issuer) {
         const { origin, pathname } = new URL(issuer.id);
         const url = `${origin}/.well-known/openid-credential-issuer${pathname === '/' ? '' : pathname}`;
-        const headers = {
-          Host: 'attacker.example',
-          'X-Forwarded-Host': 'attacker.example',
-          Forwarded: 'host=attacker.example',
-        };
+        const headers = { Host: 'attacker.example', 'X-Forwarded-Host': 'attacker.example', Forwarded: 'host=attacker.example' };
         const answer = await issuer.http.call(url, { headers });
         return answer.text.includes('attacker.example') ? open('the name stands in the metadata') : held(describe(answer));
       },
@@ -149,10 +137,7 @@ export const issuerRaces: Family<Issuer> = {
         return evaluateSingleUse(
           await Promise.all(
             grants.map((grant) =>
-              issuer.credential(grant, {
-                ...issuer.subject(grant),
-                proofs: { jwt: [keyProof(newKey(), issuer.id, nonce)] },
-              }),
+              issuer.credential(grant, { ...issuer.subject(grant), proofs: { jwt: [keyProof(newKey(), issuer.id, nonce)] } }),
             ),
           ),
         );

@@ -34,10 +34,7 @@ export const issuerSsrf: Family<Issuer> = {
     {
       'a proof whose keys are elsewhere (jku)': proofHeader((jku) => ({ jwk: undefined, jku, kid: 'x' })),
       'a proof whose certificate is elsewhere (x5u)': proofHeader((x5u) => ({ jwk: undefined, x5u })),
-      'a proof whose key is a document elsewhere (kid)': proofHeader((address) => ({
-        jwk: undefined,
-        kid: `${address}#key`,
-      })),
+      'a proof whose key is a document elsewhere (kid)': proofHeader((address) => ({ jwk: undefined, kid: `${address}#key` })),
       'a key attestation whose keys are elsewhere': proofHeader((jku) => ({
         key_attestation: makeJwt(
           newKey(),
@@ -48,15 +45,9 @@ export const issuerSsrf: Family<Issuer> = {
       'a DPoP proof whose keys are elsewhere': (issuer) =>
         issuer.canary.watch(async (address) => {
           const offer = await issuer.source('pre').next();
-          return issuer.tokenRequest(issuer.redemption(offer), {
-            key: newKey(),
-            dpop: { header: { jku: address, x5u: address } },
-          });
+          return issuer.tokenRequest(issuer.redemption(offer), { key: newKey(), dpop: { header: { jku: address, x5u: address } } });
         }),
-      'a request_uri at the authorization endpoint': authorizeWithAddress((address) => ({
-        client_id: 'x',
-        request_uri: address,
-      })),
+      'a request_uri at the authorization endpoint': authorizeWithAddress((address) => ({ client_id: 'x', request_uri: address })),
       'a client that is a document elsewhere': authorizeWithAddress((address) => ({
         client_id: address,
         response_type: 'code',

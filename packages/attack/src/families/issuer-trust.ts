@@ -33,11 +33,7 @@ export const issuerTrust: Family<Verifier> = {
   title: 'Issuers that nobody trusts',
   control: presentsCard,
   cases: table<Verifier>(
-    {
-      section: 'SD-JWT VC section 2.5',
-      why: 'a credential counts by who issued it, and anybody can make one',
-      safe: REFUSED,
-    },
+    { section: 'SD-JWT VC section 2.5', why: 'a credential counts by who issued it, and anybody can make one', safe: REFUSED },
     {
       'a certificate of its own': card(forged((certificate) => ({ x5c: [certificate] }))),
       'a certificate of its own before the right chain': card(forged((certificate, theirs) => ({ x5c: [certificate, ...theirs] }))),
@@ -71,11 +67,7 @@ export const status: Family<Verifier> = {
   title: 'Credentials that were revoked or have expired',
   control: presentsCard,
   cases: table<Verifier>(
-    {
-      section: 'Token Status List section 8.3',
-      why: 'what its issuer took back does not count',
-      safe: REFUSED,
-    },
+    { section: 'Token Status List section 8.3', why: 'what its issuer took back does not count', safe: REFUSED },
     {
       'a credential that was revoked': answerWith(async (verifier, request) => {
         const held = await revokedOne(verifier, request);

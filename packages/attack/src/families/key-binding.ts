@@ -13,11 +13,7 @@ export const keyBinding: Family<Verifier> = {
   control: presentsCard,
   cases: [
     ...table<Verifier>(
-      {
-        section: 'RFC 9901 section 7.3',
-        why: 'a credential is shown by its holder, for this request, now',
-        safe: REFUSED,
-      },
+      { section: 'RFC 9901 section 7.3', why: 'a credential is shown by its holder, for this request, now', safe: REFUSED },
       {
         'no key binding': card({ kb: () => '' }),
         'no key binding and no last tilde': card({ kb: () => '', after: (text) => text.slice(0, -1) }),
@@ -39,28 +35,18 @@ export const keyBinding: Family<Verifier> = {
       },
     ),
     ...table<Verifier>(
-      {
-        section: 'OpenID4VP 1.0 section 14.1',
-        why: 'what was shown to others, or earlier, is not shown to this verifier',
-        safe: REFUSED,
-      },
+      { section: 'OpenID4VP 1.0 section 14.1', why: 'what was shown to others, or earlier, is not shown to this verifier', safe: REFUSED },
       {
         'another nonce': kb({ nonce: 'another' }),
         'no nonce': kb({ nonce: undefined }),
-        'the nonce in a list': card((_, { payload }) => ({
-          keyBinding: { payload: { nonce: [payload.nonce] } },
-        })),
+        'the nonce in a list': card((_, { payload }) => ({ keyBinding: { payload: { nonce: [payload.nonce] } } })),
         'the nonce of another request': card(async (verifier) => ({
           keyBinding: { payload: { nonce: (await verifier.ask()).payload.nonce } },
         })),
         'another audience': kb({ aud: 'https://other.example' }),
         'no audience': kb({ aud: undefined }),
-        'the audience among others': card((_, { payload }) => ({
-          keyBinding: { payload: { aud: [payload.client_id, 'other'] } },
-        })),
-        'the address of the answer as audience': card((_, { payload }) => ({
-          keyBinding: { payload: { aud: payload.response_uri } },
-        })),
+        'the audience among others': card((_, { payload }) => ({ keyBinding: { payload: { aud: [payload.client_id, 'other'] } } })),
+        'the address of the answer as audience': card((_, { payload }) => ({ keyBinding: { payload: { aud: payload.response_uri } } })),
         'the audience without its prefix': card((_, { payload }) => ({
           keyBinding: { payload: { aud: String(payload.client_id).replace(/^[a-z0-9_]+:/, '') || 'x' } },
         })),

@@ -37,18 +37,12 @@ export const mdoc: Family<Verifier> = {
   control: presentsDocument,
   cases: [
     ...table<Verifier>(
-      {
-        section: 'ISO/IEC 18013-5 section 9.1.3',
-        why: 'an mdoc is shown by its device, for this request',
-        safe: REFUSED,
-      },
+      { section: 'ISO/IEC 18013-5 section 9.1.3', why: 'an mdoc is shown by its device, for this request', safe: REFUSED },
       {
         'the signature of another device': licence(() => ({ key: newKey() })),
         'a transcript of another nonce': licence({ transcript: { nonce: 'another' } }),
         'a transcript of another verifier': licence({ transcript: { clientId: 'x509_hash:other' } }),
-        'a transcript of another place': licence({
-          transcript: { responseUri: 'https://other.example/response' },
-        }),
+        'a transcript of another place': licence({ transcript: { responseUri: 'https://other.example/response' } }),
         'a transcript of another key': licence(() => ({ transcript: { jwk: newKey().jwk } })),
         'a transcript of a page': licence({ handover: 'OpenID4VPDCAPIHandover' }),
         'no signature of the device': licence({ deviceAuth: () => new Map() }),
@@ -73,9 +67,7 @@ export const mdoc: Family<Verifier> = {
             ]),
         }),
         'an alg of the device that is none': licence({ protectedHeader: new Map([[1, 0]]) }),
-        'no part of the device': licence({
-          document: (document) => new Map([...document].filter(([name]) => name !== 'deviceSigned')),
-        }),
+        'no part of the device': licence({ document: (document) => new Map([...document].filter(([name]) => name !== 'deviceSigned')) }),
         'elements that the device adds by itself': licence((_, request) => {
           const [space, element] = queryOf(request).claims?.[0]?.path ?? ['org.example', 'x'];
           return { deviceNameSpaces: new Map([[space, new Map([[element, 'forged']])]]) };
@@ -83,11 +75,7 @@ export const mdoc: Family<Verifier> = {
       },
     ),
     ...table<Verifier>(
-      {
-        section: 'ISO/IEC 18013-5 section 9.1.2',
-        why: 'what the issuer did not sign is not said by it',
-        safe: REFUSED,
-      },
+      { section: 'ISO/IEC 18013-5 section 9.1.2', why: 'what the issuer did not sign is not said by it', safe: REFUSED },
       {
         'a changed value': licence({ items: eachItem(setElement('elementValue', 'forged')) }),
         'a changed name': licence({ items: eachItem(setElement('elementIdentifier', 'forged')) }),
@@ -107,12 +95,8 @@ export const mdoc: Family<Verifier> = {
         'an issuer without a signature': licence({
           issuerAuth: ([head, chain, payload]) => [head, chain, payload, Buffer.alloc(0)] as Cbor,
         }),
-        'an issuer by no algorithm': licence({
-          issuerAuth: ([, ...otherParts]) => [encodeCbor(new Map([[1, 0]])), ...otherParts] as Cbor,
-        }),
-        'an issuer without a certificate': licence({
-          issuerAuth: ([head, , payload, bytes]) => [head, new Map(), payload, bytes] as Cbor,
-        }),
+        'an issuer by no algorithm': licence({ issuerAuth: ([, ...otherParts]) => [encodeCbor(new Map([[1, 0]])), ...otherParts] as Cbor }),
+        'an issuer without a certificate': licence({ issuerAuth: ([head, , payload, bytes]) => [head, new Map(), payload, bytes] as Cbor }),
         'a certificate of nonsense': licence({
           issuerAuth: ([head, , payload, bytes]) => [head, new Map([[33, Buffer.from('00', 'hex')]]), payload, bytes] as Cbor,
         }),
@@ -131,22 +115,13 @@ export const mdoc: Family<Verifier> = {
             [-2, coordinates[0]],
             [-3, coordinates[1]],
           ]);
-          return {
-            key,
-            issuerAuth: mso((content) => new Map(content).set('deviceKeyInfo', new Map([['deviceKey', device]]))),
-          };
+          return { key, issuerAuth: mso((content) => new Map(content).set('deviceKeyInfo', new Map([['deviceKey', device]]))) };
         }),
-        'another digest algorithm': licence({
-          issuerAuth: mso((content) => new Map(content).set('digestAlgorithm', 'SHA-1')),
-        }),
+        'another digest algorithm': licence({ issuerAuth: mso((content) => new Map(content).set('digestAlgorithm', 'SHA-1')) }),
       },
     ),
     ...table<Verifier>(
-      {
-        section: 'ISO/IEC 18013-5 section 8.3.2.1.2.2',
-        why: 'an answer has one document of the type that was asked for',
-        safe: REFUSED,
-      },
+      { section: 'ISO/IEC 18013-5 section 8.3.2.1.2.2', why: 'an answer has one document of the type that was asked for', safe: REFUSED },
       {
         'another type of document': licence({ document: setElement('docType', 'org.example.other') }),
         'two documents': licence({
@@ -155,9 +130,7 @@ export const mdoc: Family<Verifier> = {
         }),
         'no documents': licence({ response: setElement('documents', []) }),
         'a status of failure': licence({ response: setElement('status', 10) }),
-        'no status': licence({
-          response: (response) => new Map([...response].filter(([name]) => name !== 'status')),
-        }),
+        'no status': licence({ response: (response) => new Map([...response].filter(([name]) => name !== 'status')) }),
         'something behind the answer': licence({ bytes: (bytes) => Buffer.concat([bytes, Buffer.of(0)]) }),
         'an answer that was cut': licence({ bytes: (bytes) => bytes.subarray(0, bytes.length - 1) }),
         'a key twice': licence({

@@ -32,11 +32,7 @@ export const metadata: Family<Issuer> = {
   },
   cases: [
     ...table<Issuer>(
-      {
-        section: 'OpenID4VCI 1.0 section 12.2.4',
-        why: 'a wallet that takes names of others is led elsewhere',
-        safe: { status: [200] },
-      },
+      { section: 'OpenID4VCI 1.0 section 12.2.4', why: 'a wallet that takes names of others is led elsewhere', safe: { status: [200] } },
       {
         'the issuer names itself letter by letter': checkMetadata(({ metadata, id }) =>
           metadata.credential_issuer === id ? undefined : String(metadata.credential_issuer),
@@ -54,11 +50,7 @@ export const metadata: Family<Issuer> = {
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'RFC 8414 section 3.3',
-        why: 'a server that answers for another one is a mix-up',
-        safe: { status: [200] },
-      },
+      { section: 'RFC 8414 section 3.3', why: 'a server that answers for another one is a mix-up', safe: { status: [200] } },
       {
         'the authorization server names itself': checkMetadata(({ metadata, server, id }) =>
           (metadata.authorization_servers ?? [id]).includes(server.issuer) ? undefined : String(server.issuer),
@@ -70,11 +62,7 @@ export const metadata: Family<Issuer> = {
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'RFC 8725 section 3.2',
-        why: 'signatures that everybody can make prove nothing',
-        safe: { status: [200] },
-      },
+      { section: 'RFC 8725 section 3.2', why: 'signatures that everybody can make prove nothing', safe: { status: [200] } },
       {
         'no weak algorithm for DPoP or client authentication': checkMetadata(
           ({ server }) => weakAlgorithms(server, /signing_alg_values_supported$/)[0],
@@ -95,22 +83,14 @@ export const metadata: Family<Issuer> = {
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'RFC 9110 section 9',
-        why: 'documents are read and nothing else',
-        safe: { status: [404, 405] },
-      },
+      { section: 'RFC 9110 section 9', why: 'documents are read and nothing else', safe: { status: [404, 405] } },
       {
         'POST to the metadata': (issuer) => issuer.http.json(wellKnown(issuer), {}),
         'DELETE of the metadata': (issuer) => issuer.http.call(wellKnown(issuer), { method: 'DELETE' }),
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'OpenID4VCI 1.0 section 12.2.2',
-        why: 'an issuer that nobody runs has no metadata',
-        safe: anyRefusal,
-      },
+      { section: 'OpenID4VCI 1.0 section 12.2.2', why: 'an issuer that nobody runs has no metadata', safe: anyRefusal },
       {
         'the metadata of an issuer that there is not': (issuer) => issuer.http.call(`${wellKnown(issuer)}-nobody`),
         'a path that climbs out': (issuer) => {

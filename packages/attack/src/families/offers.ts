@@ -23,11 +23,7 @@ export const offers: Family<Issuer> = {
   control: obtainToken,
   cases: [
     ...table<Issuer>(
-      {
-        section: 'OpenID4VCI 1.0 section 4.1.3',
-        why: 'an offer is found by its own address alone',
-        safe: { status: [400, 404, 410] },
-      },
+      { section: 'OpenID4VCI 1.0 section 4.1.3', why: 'an offer is found by its own address alone', safe: { status: [400, 404, 410] } },
       {
         'an offer that was guessed': async (issuer) => issuer.http.call(await siblingAddress(issuer, 'guessed')),
         'an offer by a pattern': async (issuer) => issuer.http.call(await siblingAddress(issuer, '%25')),
@@ -37,15 +33,8 @@ export const offers: Family<Issuer> = {
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'RFC 9110 section 15.5.6',
-        why: 'an offer is read and nothing else',
-        safe: { status: [404, 405] },
-      },
-      {
-        'POST to an offer': (issuer) => fetched(issuer, 'POST'),
-        'DELETE of an offer': (issuer) => fetched(issuer, 'DELETE'),
-      },
+      { section: 'RFC 9110 section 15.5.6', why: 'an offer is read and nothing else', safe: { status: [404, 405] } },
+      { 'POST to an offer': (issuer) => fetched(issuer, 'POST'), 'DELETE of an offer': (issuer) => fetched(issuer, 'DELETE') },
     ),
     {
       name: 'an offer that caches may keep',

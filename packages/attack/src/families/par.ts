@@ -37,18 +37,12 @@ export const par: Family<Issuer> = {
         'a redirect_uri that runs as a script': push({ redirect_uri: 'javascript:alert(1)' }),
         'a redirect_uri that is data': push({ redirect_uri: 'data:text/html,x' }),
         'a redirect_uri of a file': push({ redirect_uri: 'file:///etc/passwd' }),
-        'a redirect_uri with a line break': push({
-          redirect_uri: 'https://wallet.example/cb\r\nSet-Cookie: a=b',
-        }),
+        'a redirect_uri with a line break': push({ redirect_uri: 'https://wallet.example/cb\r\nSet-Cookie: a=b' }),
         'a redirect_uri that is relative': push({ redirect_uri: '/callback' }),
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'RFC 7636 section 4.4.1',
-        why: 'without PKCE a stolen code is a token',
-        safe: bad('invalid_request'),
-      },
+      { section: 'RFC 7636 section 4.4.1', why: 'without PKCE a stolen code is a token', safe: bad('invalid_request') },
       {
         'no code_challenge': push({ code_challenge: undefined, code_challenge_method: undefined }),
         'the method plain': push({ code_challenge: VERIFIER, code_challenge_method: 'plain' }),
@@ -78,31 +72,20 @@ export const par: Family<Issuer> = {
       {
         'details that are no JSON': push({ authorization_details: '[{', scope: undefined }),
         'details that are no list': push({ authorization_details: '{}', scope: undefined }),
-        'details of an unknown type': push({
-          authorization_details: '[{"type":"unknown"}]',
-          scope: undefined,
-        }),
+        'details of an unknown type': push({ authorization_details: '[{"type":"unknown"}]', scope: undefined }),
         'details for a credential that there is not': push({
           authorization_details: '[{"type":"openid_credential","credential_configuration_id":"unknown"}]',
           scope: undefined,
         }),
         'details for another issuer': async (issuer) => {
           const { ids } = issuer.source('code');
-          const detail = {
-            type: 'openid_credential',
-            credential_configuration_id: ids[0],
-            locations: ['https://other.example'],
-          };
+          const detail = { type: 'openid_credential', credential_configuration_id: ids[0], locations: ['https://other.example'] };
           return push({ authorization_details: JSON.stringify([detail]), scope: undefined })(issuer);
         },
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'RFC 6749 section 3.1',
-        why: 'what can be read in two ways is refused',
-        safe: bad('invalid_request'),
-      },
+      { section: 'RFC 6749 section 3.1', why: 'what can be read in two ways is refused', safe: bad('invalid_request') },
       {
         'client_id twice': async (issuer) => {
           const pairs = Object.entries(await issuer.authorization()).filter((pair): pair is [string, string] => pair[1] !== undefined);
@@ -136,11 +119,7 @@ export const par: Family<Issuer> = {
       run: (issuer) => issuer.http.call(issuer.endpoint('pushed_authorization_request_endpoint')),
     },
     ...table<Issuer>(
-      {
-        section: 'RFC 9126 section 4',
-        why: 'a request belongs to the client that pushed it',
-        safe: anyRefusal,
-      },
+      { section: 'RFC 9126 section 4', why: 'a request belongs to the client that pushed it', safe: anyRefusal },
       {
         'the request of another client': openAuthorization((_, requestUri) => ({
           client_id: 'https://other.example',

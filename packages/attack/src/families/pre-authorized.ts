@@ -22,11 +22,7 @@ export const preAuthorized: Family<Issuer> = {
   control: obtainToken,
   cases: [
     ...table<Issuer>(
-      {
-        section: 'OpenID4VCI 1.0 section 6.3',
-        why: 'only a code that was offered, and only once',
-        safe: GRANT,
-      },
+      { section: 'OpenID4VCI 1.0 section 6.3', why: 'only a code that was offered, and only once', safe: GRANT },
       {
         'a code that was used': async (issuer) => {
           const { offer } = await issuer.token();
@@ -42,10 +38,7 @@ export const preAuthorized: Family<Issuer> = {
         'a code that was guessed': redeem({ 'pre-authorized_code': 'guessed' }),
         'a code with a character more': async (issuer) => {
           const offer = await issuer.source('pre').next();
-          return issuer.tokenRequest({
-            ...issuer.redemption(offer),
-            'pre-authorized_code': `${offer.preCode}a`,
-          });
+          return issuer.tokenRequest({ ...issuer.redemption(offer), 'pre-authorized_code': `${offer.preCode}a` });
         },
         'a code with a NUL in it': redeem({ 'pre-authorized_code': 'a\0b' }),
         'a very long code': redeem({ 'pre-authorized_code': 'x'.repeat(5000) }),
@@ -55,18 +48,12 @@ export const preAuthorized: Family<Issuer> = {
           const offer = await issuer.source('pre').next();
           const url = issuer.endpoint('token_endpoint').replace(issuer.id, otherIssuer);
           if (!url.startsWith(otherIssuer)) throw new Skip('the other issuer has its token endpoint elsewhere');
-          return issuer.bound(url, (proof) => issuer.http.form(url, issuer.redemption(offer), proof), {
-            key: newKey(),
-          });
+          return issuer.bound(url, (proof) => issuer.http.form(url, issuer.redemption(offer), proof), { key: newKey() });
         },
         'the state of an offer as its code': async (issuer) => {
           const { issuerState } = await issuer.source('code').next();
           if (issuerState === undefined) throw new Skip('offers have no issuer_state');
-          return issuer.tokenRequest({
-            grant_type: PRE_AUTHORIZED,
-            'pre-authorized_code': issuerState,
-            ...issuer.clientFields(),
-          });
+          return issuer.tokenRequest({ grant_type: PRE_AUTHORIZED, 'pre-authorized_code': issuerState, ...issuer.clientFields() });
         },
       },
     ),

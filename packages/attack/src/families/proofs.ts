@@ -29,11 +29,7 @@ export const proofs: Family<Issuer> = {
   control: issueCredential,
   cases: [
     ...table<Issuer>(
-      {
-        section: 'OpenID4VCI 1.0 appendix F.1',
-        why: 'a credential is bound to a key that the caller was seen to have',
-        safe: PROOF,
-      },
+      { section: 'OpenID4VCI 1.0 appendix F.1', why: 'a credential is bound to a key that the caller was seen to have', safe: PROOF },
       {
         'alg none': withProof(unsigned),
         'HS256 by the public key': withProof((proof, key) => symmetric(proof, JSON.stringify(key.jwk))),
@@ -44,13 +40,9 @@ export const proofs: Family<Issuer> = {
         'an alg that was not offered': alteredProof({ header: { alg: 'RS1' } }),
         'a key and a kid': alteredProof({ header: { kid: 'did:example:1#key' } }),
         'no key at all': alteredProof({ header: { jwk: undefined } }),
-        'a private key': alteredProof((key) => ({
-          header: { jwk: { ...key.jwk, d: key.privateKey.export({ format: 'jwk' }).d } },
-        })),
+        'a private key': alteredProof((key) => ({ header: { jwk: { ...key.jwk, d: key.privateKey.export({ format: 'jwk' }).d } } })),
         'a symmetric key': alteredProof({ header: { jwk: { kty: 'oct', k: 'AAAA' } } }),
-        'a point that is not on the curve': alteredProof((key) => ({
-          header: { jwk: { ...key.jwk, y: key.jwk.x } },
-        })),
+        'a point that is not on the curve': alteredProof((key) => ({ header: { jwk: { ...key.jwk, y: key.jwk.x } } })),
         'an extension that nobody knows': alteredProof({ header: { crit: ['unknown'], unknown: 1 } }),
         'a certificate that is none': alteredProof({ header: { jwk: undefined, x5c: ['AAAA'] } }),
         'a key attestation that nobody signed': async (issuer) => {
@@ -65,9 +57,7 @@ export const proofs: Family<Issuer> = {
       {
         'no aud': alteredProof({ payload: { aud: undefined } }),
         'aud of another issuer': alteredProof({ payload: { aud: 'https://other.example' } }),
-        'aud with a slash more': withProofs(({ issuer, key, nonce }) => ({
-          jwt: [keyProof(key, `${issuer.id}/`, nonce)],
-        })),
+        'aud with a slash more': withProofs(({ issuer, key, nonce }) => ({ jwt: [keyProof(key, `${issuer.id}/`, nonce)] })),
         'aud of the credential endpoint': withProofs(({ issuer, key, nonce }) => ({
           jwt: [keyProof(key, issuer.endpoint('credential_endpoint'), nonce)],
         })),
@@ -86,29 +76,18 @@ export const proofs: Family<Issuer> = {
         'no proofs': withProofs(() => undefined),
         'proofs of no type': withProofs(() => ({})),
         'an empty list of proofs': withProofs(() => ({ jwt: [] })),
-        'proofs that are a text': withProofs(({ issuer, key, nonce }) => ({
-          jwt: keyProof(key, issuer.id, nonce),
-        })),
+        'proofs that are a text': withProofs(({ issuer, key, nonce }) => ({ jwt: keyProof(key, issuer.id, nonce) })),
         'an unknown type of proof': withProofs(() => ({ unknown: ['x'] })),
-        'two types of proofs': withProofs(({ issuer, key, nonce }) => ({
-          jwt: [keyProof(key, issuer.id, nonce)],
-          attestation: ['x'],
-        })),
+        'two types of proofs': withProofs(({ issuer, key, nonce }) => ({ jwt: [keyProof(key, issuer.id, nonce)], attestation: ['x'] })),
         'a number as a proof': withProofs(() => ({ jwt: [1] })),
         'a good proof and a bad one': withProofs(({ issuer, key, nonce }) => ({
           jwt: [keyProof(key, issuer.id, nonce), unsigned(keyProof(newKey(), issuer.id, nonce))],
         })),
-        'a thousand proofs': withProofs(({ issuer, key, nonce }) => ({
-          jwt: Array(1000).fill(keyProof(key, issuer.id, nonce)),
-        })),
+        'a thousand proofs': withProofs(({ issuer, key, nonce }) => ({ jwt: Array(1000).fill(keyProof(key, issuer.id, nonce)) })),
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'OpenID4VCI 1.0 section 8.3',
-        why: 'two credentials for one key are recognized as those of one holder',
-        safe: PROOF,
-      },
+      { section: 'OpenID4VCI 1.0 section 8.3', why: 'two credentials for one key are recognized as those of one holder', safe: PROOF },
       {
         'one key in two proofs': withProofs(({ issuer, key, nonce }) => ({
           jwt: [keyProof(key, issuer.id, nonce), keyProof(key, issuer.id, nonce, { payload: { iat: now() - 1 } })],
@@ -134,24 +113,16 @@ export const nonces: Family<Issuer> = {
   },
   cases: [
     ...table<Issuer>(
-      {
-        section: 'OpenID4VCI 1.0 section 8.3.1.2',
-        why: 'a proof that was made earlier is a proof that was stolen',
-        safe: NONCE,
-      },
+      { section: 'OpenID4VCI 1.0 section 8.3.1.2', why: 'a proof that was made earlier is a proof that was stolen', safe: NONCE },
       {
         'no nonce': withProofs(({ issuer, key }) => ({ jwt: [keyProof(key, issuer.id, undefined)] })),
-        'a nonce that was never given': withProofs(({ issuer, key }) => ({
-          jwt: [keyProof(key, issuer.id, 'never-given')],
-        })),
+        'a nonce that was never given': withProofs(({ issuer, key }) => ({ jwt: [keyProof(key, issuer.id, 'never-given')] })),
         'an empty nonce': withProofs(({ issuer, key }) => ({ jwt: [keyProof(key, issuer.id, '')] })),
         'a nonce that is a number': alteredProof({ payload: { nonce: 1 } }),
         'a nonce that is a list': withProofs(({ issuer, key, nonce }) => ({
           jwt: [keyProof(key, issuer.id, undefined, { payload: { nonce: [nonce] } })],
         })),
-        'a nonce with a character more': withProofs(({ issuer, key, nonce }) => ({
-          jwt: [keyProof(key, issuer.id, `${nonce}x`)],
-        })),
+        'a nonce with a character more': withProofs(({ issuer, key, nonce }) => ({ jwt: [keyProof(key, issuer.id, `${nonce}x`)] })),
         'a nonce with a character changed': withProofs(({ issuer, key, nonce = '' }) => ({
           jwt: [keyProof(key, issuer.id, (nonce[0] === 'A' ? 'B' : 'A') + nonce.slice(1))],
         })),

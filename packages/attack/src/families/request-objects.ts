@@ -25,11 +25,7 @@ export const requestObjects: Family<Verifier> = {
   control: presentsCard,
   cases: [
     ...table<Verifier>(
-      {
-        section: 'OpenID4VP 1.0 section 5',
-        why: 'a wallet has to know who asks, and that it is for now',
-        safe: { status: [200] },
-      },
+      { section: 'OpenID4VP 1.0 section 5', why: 'a wallet has to know who asks, and that it is for now', safe: { status: [200] } },
       {
         'a request that nobody signed': checkRequest(({ header }) => (FORGED.alg.includes(header.alg) ? String(header.alg) : undefined)),
         'a request of another type': checkRequest(({ header }) => (header.typ === 'oauth-authz-req+jwt' ? undefined : String(header.typ))),
@@ -61,11 +57,7 @@ export const requestObjects: Family<Verifier> = {
       },
     ),
     ...table<Verifier>(
-      {
-        section: 'OpenID4VP 1.0 section 5.10',
-        why: 'a request is found by its own address alone',
-        safe: { status: [400, 404, 410] },
-      },
+      { section: 'OpenID4VP 1.0 section 5.10', why: 'a request is found by its own address alone', safe: { status: [400, 404, 410] } },
       {
         'a request that was guessed': callSibling('guessed'),
         'a request with a NUL in its name': callSibling('a%00b'),
@@ -84,9 +76,7 @@ export const requestObjects: Family<Verifier> = {
         'a wallet_nonce with control characters': postFields({ wallet_nonce: 'a\u0007b\n' }),
         'wallet_metadata that is no JSON': postFields({ wallet_metadata: '{' }),
         'wallet_metadata that is a list': postFields({ wallet_metadata: '[]' }),
-        'a wallet without the format that is asked for': postFields({
-          wallet_metadata: '{"vp_formats_supported":{"unknown":{}}}',
-        }),
+        'a wallet without the format that is asked for': postFields({ wallet_metadata: '{"vp_formats_supported":{"unknown":{}}}' }),
         'wallet_nonce twice': postFields([
           ['wallet_nonce', 'a'],
           ['wallet_nonce', 'b'],
@@ -102,9 +92,7 @@ export const requestObjects: Family<Verifier> = {
       why: 'the wallet knows by it that the request was not stored by somebody',
       safe: { status: [200] },
       async run(verifier) {
-        const answer = await verifier.http.form((await verifier.ask()).url, {
-          wallet_nonce: 'a-nonce-of-the-wallet',
-        });
+        const answer = await verifier.http.form((await verifier.ask()).url, { wallet_nonce: 'a-nonce-of-the-wallet' });
         if (answer.status !== 200) return held(describe(answer));
         return payloadOf(answer.text).wallet_nonce === 'a-nonce-of-the-wallet' && headerOf(answer.text).alg !== 'none'
           ? held('repeated')

@@ -8,9 +8,7 @@ import { encryptResponse, isEncrypted, queryOf, type Verifier } from '../targets
 import { answerWith, presentsCard } from './presenting.ts';
 
 const REFUSED = { status: [400, 404, 410, 413, 415] } as const;
-const correctVpToken = async (verifier: Verifier, request: FetchedRequest) => ({
-  [queryOf(request).id]: [await verifier.card(request)],
-});
+const correctVpToken = async (verifier: Verifier, request: FetchedRequest) => ({ [queryOf(request).id]: [await verifier.card(request)] });
 const completeResponse = async (verifier: Verifier, request: FetchedRequest) => ({
   vp_token: await correctVpToken(verifier, request),
   state: request.payload.state,
@@ -40,11 +38,7 @@ export const responseEncryption: Family<Verifier> = {
     await presentsCard(verifier);
   },
   cases: table<Verifier>(
-    {
-      section: 'OpenID4VP 1.0 section 8.3',
-      why: 'an answer is encrypted to the key of this request, as was asked',
-      safe: REFUSED,
-    },
+    { section: 'OpenID4VP 1.0 section 8.3', why: 'an answer is encrypted to the key of this request, as was asked', safe: REFUSED },
     {
       'in the clear': answerWith(async (verifier, request) =>
         verifier.plain(requireEncrypted(request), await completeResponse(verifier, request)),
@@ -54,9 +48,7 @@ export const responseEncryption: Family<Verifier> = {
         return verifier.post(request, { response });
       }),
       'to another key under the right name': jwe((request, content) =>
-        encryptResponse(request, content, {
-          jwk: { ...newKey().jwk, kid: request.payload.client_metadata.jwks.keys[0].kid },
-        }),
+        encryptResponse(request, content, { jwk: { ...newKey().jwk, kid: request.payload.client_metadata.jwks.keys[0].kid } }),
       ),
       'to a key that is unknown': jwe((request, content) => encryptResponse(request, content, { header: { kid: 'unknown' } })),
       'by an enc that was not asked for': jwe((request, content) =>

@@ -6,9 +6,7 @@ import { encryptResponse, isEncrypted, queryOf, type Verifier } from '../targets
 import { answerWith, presentsCard } from './presenting.ts';
 
 const REFUSED = { status: [400, 404, 410, 413, 415] } as const;
-const correctVpToken = async (verifier: Verifier, request: FetchedRequest) => ({
-  [queryOf(request).id]: [await verifier.card(request)],
-});
+const correctVpToken = async (verifier: Verifier, request: FetchedRequest) => ({ [queryOf(request).id]: [await verifier.card(request)] });
 const completeResponse = async (verifier: Verifier, request: FetchedRequest) => ({
   vp_token: await correctVpToken(verifier, request),
   state: request.payload.state,
@@ -24,11 +22,7 @@ export const responses: Family<Verifier> = {
   control: presentsCard,
   cases: [
     ...table<Verifier>(
-      {
-        section: 'OpenID4VP 1.0 section 14.1',
-        why: 'a presentation is for one request, once',
-        safe: REFUSED,
-      },
+      { section: 'OpenID4VP 1.0 section 14.1', why: 'a presentation is for one request, once', safe: REFUSED },
       {
         'an answer to another request': answerWith(async (verifier, request) =>
           verifier.answer(request, await correctVpToken(verifier, await verifier.ask())),
@@ -36,9 +30,7 @@ export const responses: Family<Verifier> = {
         'the whole answer to another request, letter by letter': answerWith(async (verifier, request) => {
           const otherRequest = await verifier.ask();
           if (!isEncrypted(otherRequest)) return verifier.plain(request, await completeResponse(verifier, otherRequest));
-          return verifier.post(request, {
-            response: await encryptResponse(otherRequest, await completeResponse(verifier, otherRequest)),
-          });
+          return verifier.post(request, { response: await encryptResponse(otherRequest, await completeResponse(verifier, otherRequest)) });
         }),
         'another state': answerWith(async (verifier, request) => {
           if (request.payload.state === undefined) throw new Skip('the request has no state');

@@ -14,11 +14,7 @@ const raw =
     const { preCode } = await issuer.source('pre').next();
     const url = issuer.endpoint('token_endpoint');
     const send = (proof: Record<string, string | readonly string[]>) =>
-      issuer.http.call(url, {
-        method: 'POST',
-        headers: { 'Content-Type': type, ...proof },
-        body: body(preCode),
-      });
+      issuer.http.call(url, { method: 'POST', headers: { 'Content-Type': type, ...proof }, body: body(preCode) });
     return issuer.bound(url, send, { key: newKey() });
   };
 const redemption = (code: string) => `grant_type=${encodeURIComponent(PRE_AUTHORIZED)}&pre-authorized_code=${encodeURIComponent(code)}`;
@@ -32,35 +28,19 @@ export const tokenRequests: Family<Issuer> = {
       {
         section: 'RFC 6749 section 5.2',
         why: 'grants that nobody offered give no token',
-        safe: {
-          status: [400, 401],
-          error: ['unsupported_grant_type', 'invalid_request', 'unauthorized_client', 'invalid_client'],
-        },
+        safe: { status: [400, 401], error: ['unsupported_grant_type', 'invalid_request', 'unauthorized_client', 'invalid_client'] },
       },
       {
         'the password grant': grant({ grant_type: 'password', username: 'admin', password: 'admin' }),
         'the client credentials grant': grant({ grant_type: 'client_credentials' }),
-        'token exchange': grant({
-          grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-          subject_token: 'x',
-        }),
-        'an assertion that nobody signed': grant({
-          grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
-          assertion: 'e30.e30.',
-        }),
+        'token exchange': grant({ grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange', subject_token: 'x' }),
+        'an assertion that nobody signed': grant({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: 'e30.e30.' }),
         'an unknown grant': grant({ grant_type: 'unknown' }),
-        'a grant with capitals': grant({
-          grant_type: PRE_AUTHORIZED.toUpperCase(),
-          'pre-authorized_code': 'x',
-        }),
+        'a grant with capitals': grant({ grant_type: PRE_AUTHORIZED.toUpperCase(), 'pre-authorized_code': 'x' }),
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'RFC 6749 section 3.2',
-        why: 'what can be read in two ways is refused',
-        safe: bad('invalid_request'),
-      },
+      { section: 'RFC 6749 section 3.2', why: 'what can be read in two ways is refused', safe: bad('invalid_request') },
       {
         'no grant_type': grant({ code: 'x' }),
         'grant_type twice': raw((code) => `${redemption(code)}&grant_type=authorization_code`),
@@ -97,11 +77,7 @@ export const tokenRequests: Family<Issuer> = {
       },
     ),
     ...table<Issuer>(
-      {
-        section: 'RFC 9110 section 15.5',
-        why: 'a body has a limit and a form',
-        safe: { status: [0, 400, 413, 415] },
-      },
+      { section: 'RFC 9110 section 15.5', why: 'a body has a limit and a form', safe: { status: [0, 400, 413, 415] } },
       {
         'a form of a megabyte': raw((code) => `${redemption(code)}&x=${'x'.repeat(1024 * 1024)}`),
         'a form of ten thousand members': raw(

@@ -31,11 +31,7 @@ export const verifierSsrf: Family<Verifier> = {
     await presentsCard(verifier);
   },
   cases: table<Verifier>(
-    {
-      section: 'OpenID4VP 1.0 section 14',
-      why: 'what nobody trusts says nowhere to go',
-      safe: { status: [400] },
-    },
+    { section: 'OpenID4VP 1.0 section 14', why: 'what nobody trusts says nowhere to go', safe: { status: [400] } },
     {
       'the status of a credential that nobody signed': presentWithAddress((uri) =>
         alteredCard({}, { status: { status_list: { idx: 0, uri } } }),
@@ -44,9 +40,7 @@ export const verifierSsrf: Family<Verifier> = {
       'the issuer of a credential that nobody signed': presentWithAddress((iss) => alteredCard({ kid: 'x' }, { iss })),
       'keys that are elsewhere (jku)': presentWithAddress((jku) => alteredCard({ jku, kid: 'x' }, {})),
       'certificates that are elsewhere (x5u)': presentWithAddress((x5u) => alteredCard({ x5u }, {})),
-      'a key binding whose keys are elsewhere': presentWithAddress((jku) => ({
-        keyBinding: { header: { jku, x5u: jku, kid: jku } },
-      })),
+      'a key binding whose keys are elsewhere': presentWithAddress((jku) => ({ keyBinding: { header: { jku, x5u: jku, kid: jku } } })),
       'a holder that is a document elsewhere': presentWithAddress((kid) => alteredCard({}, { cnf: { kid, jku: kid } })),
       'keys of a wallet that are elsewhere': (verifier) =>
         verifier.canary.watch(async (address) =>
@@ -57,11 +51,7 @@ export const verifierSsrf: Family<Verifier> = {
       'an answer that is elsewhere': (verifier) =>
         verifier.canary.watch(async (address) => {
           const request = await verifier.ask();
-          return verifier.post(request, {
-            response_uri: address,
-            request_uri: address,
-            state: String(request.payload.state),
-          });
+          return verifier.post(request, { response_uri: address, request_uri: address, state: String(request.payload.state) });
         }),
     },
   ),
@@ -110,11 +100,7 @@ export const verifierHttp: Family<Verifier> = {
   control: presentsCard,
   cases: [
     ...table<Verifier>(
-      {
-        section: 'RFC 9110 section 15.5.6',
-        why: 'the place for answers has one method',
-        safe: { status: [400, 404, 405] },
-      },
+      { section: 'RFC 9110 section 15.5.6', why: 'the place for answers has one method', safe: { status: [400, 404, 405] } },
       Object.fromEntries(
         ['GET', 'PUT', 'DELETE', 'PATCH'].map((method) => [
           `${method} to the place for answers`,
@@ -123,31 +109,17 @@ export const verifierHttp: Family<Verifier> = {
       ),
     ),
     ...table<Verifier>(
-      {
-        section: 'OpenID4VP 1.0 section 14',
-        why: 'errors tell strangers nothing about the inside',
-        safe: { status: [400] },
-      },
+      { section: 'OpenID4VP 1.0 section 14', why: 'errors tell strangers nothing about the inside', safe: { status: [400] } },
       {
         'bytes that are no UTF-8': async (verifier) => {
           const body = 'response=%ff%fe&state=%c3%28';
           const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-          return checkNoInternals(
-            verifier.http.call((await verifier.ask()).payload.response_uri, {
-              method: 'POST',
-              headers,
-              body,
-            }),
-          );
+          return checkNoInternals(verifier.http.call((await verifier.ask()).payload.response_uri, { method: 'POST', headers, body }));
         },
         'percent signs that mean nothing': async (verifier) => {
           const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
           return checkNoInternals(
-            verifier.http.call((await verifier.ask()).payload.response_uri, {
-              method: 'POST',
-              headers,
-              body: 'vp_token=%zz%',
-            }),
+            verifier.http.call((await verifier.ask()).payload.response_uri, { method: 'POST', headers, body: 'vp_token=%zz%' }),
           );
         },
         'ten thousand members': async (verifier) => {

@@ -20,11 +20,7 @@ export const vpTokens: Family<Verifier> = {
   control: presentsCard,
   cases: [
     ...table<Verifier>(
-      {
-        section: 'OpenID4VP 1.0 section 8.1',
-        why: 'each presentation answers one query, as many as were asked for',
-        safe: REFUSED,
-      },
+      { section: 'OpenID4VP 1.0 section 8.1', why: 'each presentation answers one query, as many as were asked for', safe: REFUSED },
       {
         'a text': vpToken((_, text) => text),
         'a list': vpToken((_, text) => [text]),
@@ -44,11 +40,7 @@ export const vpTokens: Family<Verifier> = {
       },
     ),
     ...table<Verifier>(
-      {
-        section: 'OpenID4VP 1.0 section 8.1',
-        why: 'nobody asked for it, and nobody should keep it',
-        safe: REFUSED,
-      },
+      { section: 'OpenID4VP 1.0 section 8.1', why: 'nobody asked for it, and nobody should keep it', safe: REFUSED },
       { 'a query that was not asked': vpToken((id, text) => ({ [id]: [text], other: [text] })) },
     ).map(asAdvice),
     ...table<Verifier>(

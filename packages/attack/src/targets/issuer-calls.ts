@@ -99,10 +99,7 @@ export class IssuerCalls {
     const { dpop, key, token, method = 'POST', proof } = sending;
     if (dpop === false || key === undefined || !this.boundTokens) return {};
     const nonce = this.#nonces.get(new URL(url).pathname);
-    const claims = {
-      ...(nonce === undefined ? {} : { nonce }),
-      ...(token === undefined ? {} : { ath: sha256(token) }),
-    };
+    const claims = { ...(nonce === undefined ? {} : { nonce }), ...(token === undefined ? {} : { ath: sha256(token) }) };
     const good = dpopProof(key, method, url, claims, dpop);
     return { DPoP: proof === undefined ? good : proof(good) };
   }

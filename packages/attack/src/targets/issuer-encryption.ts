@@ -20,12 +20,7 @@ export async function encryptBody(metadata: Json, body: unknown, alteration: obj
   if (jwk === undefined) throw new Skip('the metadata has no key for encrypted requests');
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return new CompactEncrypt(Buffer.from(text))
-    .setProtectedHeader({
-      alg: jwk.alg ?? 'ECDH-ES',
-      enc: encs?.[0] ?? 'A256GCM',
-      kid: jwk.kid,
-      ...alteration,
-    } as never)
+    .setProtectedHeader({ alg: jwk.alg ?? 'ECDH-ES', enc: encs?.[0] ?? 'A256GCM', kid: jwk.kid, ...alteration } as never)
     .encrypt(await importJWK(jwk, jwk.alg ?? 'ECDH-ES'));
 }
 

@@ -97,11 +97,7 @@ export class Issuer extends IssuerCalls {
   ): Promise<Record<string, string | undefined>> {
     const offer = requestedOffer ?? (await this.source('code').next());
     const { scope } = this.configuration(offer.ids[0]);
-    const detail = {
-      type: 'openid_credential',
-      credential_configuration_id: offer.ids[0],
-      locations: [this.id],
-    };
+    const detail = { type: 'openid_credential', credential_configuration_id: offer.ids[0], locations: [this.id] };
     return {
       response_type: 'code',
       client_id: this.options['wallet-client-id'],

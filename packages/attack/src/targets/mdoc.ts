@@ -10,12 +10,7 @@ export type Items = Map<string, readonly Tagged[]>;
 
 export type DocumentAlteration = {
   /** Replaces values of the transcript. */
-  readonly transcript?: {
-    readonly clientId?: string;
-    readonly nonce?: string;
-    readonly responseUri?: string;
-    readonly jwk?: Json;
-  };
+  readonly transcript?: { readonly clientId?: string; readonly nonce?: string; readonly responseUri?: string; readonly jwk?: Json };
   readonly handover?: string;
   readonly items?: (items: Items) => Items;
   /** The parts of the issuer's COSE_Sign1. */

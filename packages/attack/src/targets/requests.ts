@@ -44,9 +44,7 @@ export class RequestSource {
 }
 
 export async function openRequests(http: HttpClient, options: Options, api?: VidimusApi): Promise<RequestSource[]> {
-  const makers = options['request-command'].map((command) => async () => ({
-    uri: await runCommand(command),
-  }));
+  const makers = options['request-command'].map((command) => async () => ({ uri: await runCommand(command) }));
   if (api !== undefined) {
     const { presentation } = options;
     const ids = presentation.length > 0 ? presentation : await api.ids('/verifier/config');
@@ -69,13 +67,5 @@ async function fetchRequest(http: HttpClient, { uri, session }: Link): Promise<F
   if (url === null) throw new NoControl('this is no link with a request_uri');
   const { text } = expectSuccess(await http.call(url), 'fetching the request object');
   const header = headerOf(text);
-  return {
-    link: uri,
-    url,
-    clientId: parameters.get('client_id') ?? '',
-    text,
-    header,
-    payload: payloadOf(text),
-    session,
-  };
+  return { link: uri, url, clientId: parameters.get('client_id') ?? '', text, header, payload: payloadOf(text), session };
 }

@@ -36,13 +36,7 @@ export function presentCard(
     ...(alteration.disclosures?.(requestedDisclosures, allDisclosures) ?? requestedDisclosures),
     '',
   ].join('~');
-  const content = {
-    iat: now(),
-    aud: payload.client_id,
-    nonce: payload.nonce,
-    sd_hash: sha256(bound),
-    ...alteration.keyBinding?.payload,
-  };
+  const content = { iat: now(), aud: payload.client_id, nonce: payload.nonce, sd_hash: sha256(bound), ...alteration.keyBinding?.payload };
   const kb = makeJwt(alteration.key ?? held.key, { alg: 'ES256', typ: 'kb+jwt', ...alteration.keyBinding?.header }, content);
   const presentation = bound + (alteration.kb?.(kb) ?? kb);
   return alteration.after?.(presentation) ?? presentation;

@@ -47,12 +47,7 @@ export async function send(
   const search = new URLSearchParams(given).toString();
   const address = `${BASE}${path}${search === '' ? '' : `?${search}`}`;
   const began = performance.now();
-  const made: Omit<RecordedCall, 'status' | 'ms'> = {
-    method,
-    address,
-    body: noted,
-    isAuthorized: caller !== undefined,
-  };
+  const made: Omit<RecordedCall, 'status' | 'ms'> = { method, address, body: noted, isAuthorized: caller !== undefined };
   try {
     const answer = await fetch(address, {
       method,
@@ -83,11 +78,7 @@ export async function ask<T>(caller: Caller | undefined, method: Method, path: s
   return (text === '' ? undefined : JSON.parse(text)) as T;
 }
 
-export type Page<T> = {
-  readonly rows: readonly T[];
-  readonly next: string | undefined;
-  readonly count: number | undefined;
-};
+export type Page<T> = { readonly rows: readonly T[]; readonly next: string | undefined; readonly count: number | undefined };
 
 /** One page of a list, and the cursor of the next one. */
 export async function askPage<T>(

@@ -3,12 +3,7 @@ import { BASE } from './call.ts';
 /** The operator's OpenID provider. */
 export type Provider = { readonly issuer: string; readonly clientId: string };
 
-type Begun = {
-  readonly state: string;
-  readonly verifier: string;
-  readonly provider: Provider;
-  readonly place: string;
-};
+type Begun = { readonly state: string; readonly verifier: string; readonly provider: Provider; readonly place: string };
 type Metadata = {
   readonly issuer: string;
   readonly authorization_endpoint: string;

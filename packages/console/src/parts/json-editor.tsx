@@ -1,11 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Copy } from './copy.tsx';
 
-type Props = {
-  readonly label: string;
-  readonly value: unknown;
-  readonly onChange: (value: unknown) => void;
-};
+type Props = { readonly label: string; readonly value: unknown; readonly onChange: (value: unknown) => void };
 
 /** JSON that is typed, beside a form of the same: what is no JSON yet changes nothing. */
 export function JsonEditor({ label, value, onChange }: Props) {

@@ -1,11 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { isSecret } from './secret.ts';
 
-type Props = {
-  readonly label: string;
-  readonly value: string;
-  readonly seek: (text: string) => void;
-};
+type Props = { readonly label: string; readonly value: string; readonly seek: (text: string) => void };
 
 /** Between two keys, so that the service is asked once for a word. */
 const PAUSE_MS = 300;

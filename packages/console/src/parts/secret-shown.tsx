@@ -3,12 +3,7 @@ import { Copy } from './copy.tsx';
 
 export type NewSecret = { readonly clientId: string; readonly secret: string };
 
-type Props = {
-  readonly of: string;
-  readonly secret: string;
-  readonly hint: string;
-  readonly close: () => void;
-};
+type Props = { readonly of: string; readonly secret: string; readonly hint: string; readonly close: () => void };
 
 /** A secret, once: it is in no memory of this page when the dialog is closed. */
 export function SecretShown({ of, secret, hint, close }: Props) {

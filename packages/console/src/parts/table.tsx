@@ -111,11 +111,7 @@ export function Table<Row>(props: Props<Row>) {
   );
 }
 
-type HeadProps<Row> = {
-  readonly column: Column<Row>;
-  readonly sorted: string;
-  readonly onSort: ((sort: string) => void) | undefined;
-};
+type HeadProps<Row> = { readonly column: Column<Row>; readonly sorted: string; readonly onSort: ((sort: string) => void) | undefined };
 
 function Head<Row>({ column: { title, sort }, sorted, onSort }: HeadProps<Row>) {
   if (sort === undefined || onSort === undefined) return <th scope="col">{title}</th>;

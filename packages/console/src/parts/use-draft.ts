@@ -7,12 +7,7 @@ import { say } from './said.tsx';
 
 export type DraftProblem = { readonly path: string; readonly message: string; readonly isWarning: boolean };
 
-type Warning = {
-  readonly member: string;
-  readonly concerns: string;
-  readonly message: string;
-  readonly change: string;
-};
+type Warning = { readonly member: string; readonly concerns: string; readonly message: string; readonly change: string };
 
 export type Draft = {
   readonly value: unknown;
@@ -55,13 +50,7 @@ let saidOfNew: { readonly id: string; readonly told: readonly DraftProblem[] } |
 
 export function useDraft({ identity, page, path, id, blank, derived }: DraftOptions): Draft {
   const isNew = id === 'new';
-  const [state, setState] = useState<State>({
-    value: blank,
-    stored: blank,
-    isRead: isNew,
-    isBusy: false,
-    told: [],
-  });
+  const [state, setState] = useState<State>({ value: blank, stored: blank, isRead: isNew, isBusy: false, told: [] });
   const [turn, setTurn] = useState(0);
   const address = `${path}/${encodeURIComponent(id)}`;
   const latest = useRef(state);

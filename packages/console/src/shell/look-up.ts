@@ -39,9 +39,7 @@ export async function lookUp({ identity, text, pages }: Looking): Promise<Led> {
 
 /** The session of this name: an id, a reference, a code, a nonce, or a part of a link. @throws ApiFailure */
 export async function sessionCalled(identity: Identity, q: string): Promise<string | undefined> {
-  const sessions = await ask<readonly Row[]>(identity, 'GET', '/session', {
-    query: { q, limit: 2, values: 'masked' },
-  });
+  const sessions = await ask<readonly Row[]>(identity, 'GET', '/session', { query: { q, limit: 2, values: 'masked' } });
   return sessions[0]?.id;
 }
 

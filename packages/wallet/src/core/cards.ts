@@ -86,10 +86,7 @@ async function mdocCard(text: string) {
 
 function chainOf(chain: readonly string[]) {
   const [leaf] = chain;
-  return {
-    ...(leaf !== undefined && { signer: signerOf(leaf) }),
-    authorities: authorityKeys(chain),
-  };
+  return { ...(leaf !== undefined && { signer: signerOf(leaf) }), authorities: authorityKeys(chain) };
 }
 
 function validityOf({ claims }: SdJwt): StoredCredential['validity'] {

@@ -4,12 +4,7 @@ import { base64url, exportJWK, importX509 } from 'jose';
 import type { PublicJwk } from './keys.ts';
 
 /** Display data of a signer. Its trust is not evaluated: this wallet has no trust anchors and displays the signer. */
-export type Signer = {
-  readonly subject: string;
-  readonly issuer: string;
-  readonly notBefore: string;
-  readonly notAfter: string;
-};
+export type Signer = { readonly subject: string; readonly issuer: string; readonly notBefore: string; readonly notAfter: string };
 
 /** @param certificate DER in standard base64, as in `x5c`. */
 export function signerOf(certificate: string): Signer {

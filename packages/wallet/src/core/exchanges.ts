@@ -23,12 +23,7 @@ export function observeFetch(fetch: Fetch, onExchange: (exchange: Exchange) => v
   return async (input, init) => {
     const request = new Request(input, { ...init, signal: init?.signal ?? AbortSignal.timeout(TIMEOUT_MS) });
     const requestBody = await request.clone().text();
-    const sentRequest = {
-      method: request.method,
-      url: request.url,
-      requestHeaders: Object.fromEntries(request.headers),
-      requestBody,
-    };
+    const sentRequest = { method: request.method, url: request.url, requestHeaders: Object.fromEntries(request.headers), requestBody };
     const start = performance.now();
     const milliseconds = () => Math.round(performance.now() - start);
     try {

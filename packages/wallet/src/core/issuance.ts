@@ -5,10 +5,7 @@ import type { HolderKey } from './keys.ts';
 import { describeOffer, type ReadOffer } from './offers.ts';
 import { type DpopSigner, type Keys, signerOf } from './openid.ts';
 
-type Access = {
-  readonly accessToken: string;
-  readonly dpop: { readonly signer: DpopSigner; readonly nonce?: string };
-};
+type Access = { readonly accessToken: string; readonly dpop: { readonly signer: DpopSigner; readonly nonce?: string } };
 type Origin = Omit<CardSource, 'text' | 'holder'>;
 
 /** A credential that the issuer deferred (OpenID4VCI 1.0 section 9). */
@@ -18,16 +15,9 @@ export type DeferredCredential = {
   /** Polling interval of the issuer in seconds. */
   readonly interval: number;
 };
-type DeferredIssuance = DeferredCredential & {
-  readonly read: ReadOffer;
-  readonly origin: Origin;
-  readonly holder: HolderKey;
-} & Access;
+type DeferredIssuance = DeferredCredential & { readonly read: ReadOffer; readonly origin: Origin; readonly holder: HolderKey } & Access;
 
-export type IssuanceResult = {
-  readonly credentials: readonly StoredCredential[];
-  readonly promised: readonly DeferredCredential[];
-};
+export type IssuanceResult = { readonly credentials: readonly StoredCredential[]; readonly promised: readonly DeferredCredential[] };
 
 /** A pending authorization (OpenID4VCI 1.0 section 3.4). */
 export type Authorization = {
@@ -183,12 +173,7 @@ export class Issuance {
     { read, notificationId, accessToken, dpop }: { read: ReadOffer; notificationId: string } & Access,
     event: 'credential_accepted' | 'credential_deleted',
   ): Promise<void> {
-    await this.#vci.sendNotification({
-      issuerMetadata: read.metadata,
-      accessToken,
-      notification: { notificationId, event },
-      dpop,
-    });
+    await this.#vci.sendNotification({ issuerMetadata: read.metadata, accessToken, notification: { notificationId, event }, dpop });
   }
 }
 

@@ -2,12 +2,7 @@ import { base64url, type CryptoKey, SignJWT } from 'jose';
 
 /** An EC key on P-256, whose private part stays in WebCrypto. */
 export type HolderKey = { readonly privateKey: CryptoKey; readonly publicJwk: PublicJwk };
-export type PublicJwk = {
-  readonly kty: 'EC';
-  readonly crv: string;
-  readonly x: string;
-  readonly y: string;
-};
+export type PublicJwk = { readonly kty: 'EC'; readonly crv: string; readonly x: string; readonly y: string };
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 

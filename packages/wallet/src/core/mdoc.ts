@@ -45,9 +45,7 @@ export function readMdoc(text: string): Mdoc {
 
 /** Parses the status, which the library omits because it is not part of ISO/IEC 18013-5. */
 function statusIn({ issuerAuth }: IssuerSigned): Json {
-  const item = cborDecode<DataItem<Map<string, unknown>>>(issuerAuth.payload ?? new Uint8Array(), {
-    unwrapTopLevelDataItem: false,
-  });
+  const item = cborDecode<DataItem<Map<string, unknown>>>(issuerAuth.payload ?? new Uint8Array(), { unwrapTopLevelDataItem: false });
   return toJson(item.data.get('status') ?? null);
 }
 
@@ -101,10 +99,7 @@ export async function presentMdoc(
       issuerNamespaces: IssuerNamespaces.create({ issuerNamespaces: disclosedItems(issuerSigned, paths, altered) }),
       issuerAuth: issuerSigned.issuerAuth,
     }),
-    deviceSigned: DeviceSigned.create({
-      deviceNamespaces,
-      deviceAuth: DeviceAuth.create({ deviceSignature }),
-    }),
+    deviceSigned: DeviceSigned.create({ deviceNamespaces, deviceAuth: DeviceAuth.create({ deviceSignature }) }),
   });
   return DeviceResponse.createSimple({ documents: [document] }).encodedForOid4Vp;
 }
@@ -152,11 +147,7 @@ function context(holder?: HolderKey): MdocContext {
   };
 }
 
-const HASHES: Readonly<Record<string, string>> = {
-  'P-256': 'SHA-256',
-  'P-384': 'SHA-384',
-  'P-521': 'SHA-512',
-};
+const HASHES: Readonly<Record<string, string>> = { 'P-256': 'SHA-256', 'P-384': 'SHA-384', 'P-521': 'SHA-512' };
 
 async function verifySignature(jwk: object, signature: Uint8Array, bytes: Uint8Array): Promise<boolean> {
   const { kty, crv, x, y } = jwk as { kty: string; crv: string; x: string; y: string };

@@ -32,11 +32,7 @@ export const MISBEHAVIOURS = {
     about: 'One of the claims that were asked for is left out, and the rest is sent as if it were everything.',
     formats: ['dc+sd-jwt', 'mso_mdoc'],
   },
-  decline: {
-    title: 'Decline',
-    about: 'Nothing is shown; the verifier is told that the user said no.',
-    formats: ['dc+sd-jwt', 'mso_mdoc'],
-  },
+  decline: { title: 'Decline', about: 'Nothing is shown; the verifier is told that the user said no.', formats: ['dc+sd-jwt', 'mso_mdoc'] },
 } as const satisfies Readonly<Record<string, { title: string; about: string; formats: readonly CardFormat[] }>>;
 
 export type Misbehaviour = keyof typeof MISBEHAVIOURS;

@@ -11,11 +11,7 @@ export type ReadOffer = {
   readonly credentials: readonly OfferedCredential[];
   readonly grant: 'pre_authorized_code' | 'authorization_code';
   /** Input of the transaction code; absent if none is required. */
-  readonly txCode?: {
-    readonly inputMode: 'numeric' | 'text';
-    readonly length?: number;
-    readonly description?: string;
-  };
+  readonly txCode?: { readonly inputMode: 'numeric' | 'text'; readonly length?: number; readonly description?: string };
   /** The unchanged offer. */
   readonly offer: Offer;
   readonly metadata: IssuerMetadata;
@@ -43,10 +39,7 @@ export function describeOffer(offer: Offer, metadata: IssuerMetadata, languages:
     ...(txCode !== undefined && {
       txCode: {
         inputMode: txCode['input_mode'] === 'text' ? 'text' : 'numeric',
-        ...defined({
-          length: txCode['length'] as number | undefined,
-          description: txCode['description'] as string | undefined,
-        }),
+        ...defined({ length: txCode['length'] as number | undefined, description: txCode['description'] as string | undefined }),
       },
     }),
     offer,
@@ -76,10 +69,7 @@ function credentialOf({ credentialIssuer }: IssuerMetadata, id: string, language
   const supported = credentialIssuer.credential_configurations_supported[id] as Record<string, unknown> | undefined;
   if (supported === undefined) throw new Error(`the issuer offers "${id}", which it does not have`);
   // Since draft 15, display data are in `credential_metadata`.
-  const displayMetadata = (supported['credential_metadata'] ?? supported) as {
-    display?: DisplayEntry[];
-    claims?: ClaimEntry[];
-  };
+  const displayMetadata = (supported['credential_metadata'] ?? supported) as { display?: DisplayEntry[]; claims?: ClaimEntry[] };
   const display = inLanguage(displayMetadata.display, languages);
   const claims = Array.isArray(displayMetadata.claims) ? displayMetadata.claims : [];
   return {

@@ -12,11 +12,7 @@ export type ReadRequest = {
   readonly verifier: Verifier;
   readonly queries: readonly ReadQuery[];
   /** Alternatives of queries (OpenID4VP 1.0 section 6.2); without sets every query is required. */
-  readonly sets: readonly {
-    readonly options: readonly (readonly string[])[];
-    readonly isRequired: boolean;
-    readonly purpose?: string;
-  }[];
+  readonly sets: readonly { readonly options: readonly (readonly string[])[]; readonly isRequired: boolean; readonly purpose?: string }[];
   /** Decoded transaction data to which the user agrees with the response. */
   readonly transactionData: readonly Json[];
   /** True if the credentials of this wallet satisfy the request. */
@@ -89,11 +85,7 @@ export function describeRequest(resolved: ResolvedRequest, cards: readonly Store
   };
 }
 
-type DcqlMatch = {
-  success: boolean;
-  input_credential_index: number;
-  claims: { valid_claim_sets?: { valid_claim_indexes?: number[] }[] };
-};
+type DcqlMatch = { success: boolean; input_credential_index: number; claims: { valid_claim_sets?: { valid_claim_indexes?: number[] }[] } };
 
 function matchOf(query: CredentialQuery, match: DcqlMatch, cards: readonly StoredCredential[]): Match[] {
   const credential = cards[match.input_credential_index];

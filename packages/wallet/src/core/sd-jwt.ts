@@ -30,10 +30,7 @@ export async function readSdJwt(text: string): Promise<SdJwt> {
   const algorithm = String(payload['_sd_alg'] ?? 'sha-256').toUpperCase();
   const byDigest = new Map<string, PendingDisclosure>();
   for (const disclosure of disclosed)
-    byDigest.set(await digestText(disclosure, algorithm), {
-      text: disclosure,
-      parts: jsonOfBase64(disclosure) as Json[],
-    });
+    byDigest.set(await digestText(disclosure, algorithm), { text: disclosure, parts: jsonOfBase64(disclosure) as Json[] });
   const disclosures: Disclosure[] = [];
   const claims = resolveDisclosures(payload, [], byDigest, disclosures) as JsonObject;
   if (disclosures.length !== disclosed.length) throw new Error('a disclosure of the credential belongs to nothing that was signed');

@@ -94,9 +94,7 @@ export class SimulatedWallet {
   /** Fetches and verifies a request, and finds matching credentials. */
   async readRequest(uri: string): Promise<ReadRequest> {
     const { params } = this.#vp.parseOpenid4vpAuthorizationRequest({ authorizationRequest: uri });
-    const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({
-      authorizationRequestPayload: params as never,
-    });
+    const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({ authorizationRequestPayload: params as never });
     return this.#describe(resolved);
   }
 

@@ -23,10 +23,7 @@ const NAMES = ['actor', 'kind', 'action', 'target', 'since', 'sort', 'tenant'] a
 export default function Audit({ identity }: PageProps) {
   const asked = Object.fromEntries(NAMES.map((name) => [name, place.value.query.get(name) ?? '']));
   const query = { ...asked, since: startOf(asked['since']), sort: asked['sort'] || 'desc', limit: 50 };
-  const sought = (name: (typeof NAMES)[number]) => ({
-    value: asked[name] ?? '',
-    seek: (text: string) => refine({ [name]: text }),
-  });
+  const sought = (name: (typeof NAMES)[number]) => ({ value: asked[name] ?? '', seek: (text: string) => refine({ [name]: text }) });
   return (
     <>
       <h1>Audit log</h1>

@@ -2,11 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { ValueTree } from '../../parts/value-tree.tsx';
 import { type Change, type Entry, groupsOf } from './entry.ts';
 
-const TITLES = {
-  changed: 'Changed',
-  set: 'Set',
-  unset: 'Taken away',
-} as const;
+const TITLES = { changed: 'Changed', set: 'Set', unset: 'Taken away' } as const;
 
 /** An entry in full: its members by what became of them, then what names it elsewhere. */
 export function Detail({ entry }: { readonly entry: Entry }) {

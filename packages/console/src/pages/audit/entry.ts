@@ -24,10 +24,5 @@ export type Groups = {
 export function groupsOf(changes: readonly Change[]): Groups {
   const having = (before: boolean, after: boolean) =>
     changes.filter((change) => (change.before !== undefined) === before && (change.after !== undefined) === after);
-  return {
-    changed: having(true, true),
-    set: having(false, true),
-    unset: having(true, false),
-    untold: having(false, false),
-  };
+  return { changed: having(true, true), set: having(false, true), unset: having(true, false), untold: having(false, false) };
 }

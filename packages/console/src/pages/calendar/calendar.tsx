@@ -11,14 +11,8 @@ const COLUMNS: readonly Column<Ending>[] = [
   { title: 'Ends', cell: ({ endsAt }) => <End at={endsAt} /> },
   { title: 'What', cell: ({ kind }) => kind },
   { title: 'Name', cell: ({ name }) => name },
-  {
-    title: 'Fails then',
-    cell: ({ affects: { issuance, presentation } }) => [...issuance, ...presentation].join(', ') || 'nothing',
-  },
-  {
-    title: 'What to do',
-    cell: ({ renews, advice }) => (renews ? 'Nothing: it renews itself before that.' : sentence(advice)),
-  },
+  { title: 'Fails then', cell: ({ affects: { issuance, presentation } }) => [...issuance, ...presentation].join(', ') || 'nothing' },
+  { title: 'What to do', cell: ({ renews, advice }) => (renews ? 'Nothing: it renews itself before that.' : sentence(advice)) },
 ];
 
 /** All that ends, the soonest first: of the tenant, or the tenants themselves for accounts that manage them. */

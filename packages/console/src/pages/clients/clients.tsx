@@ -25,10 +25,7 @@ export default function Clients({ identity }: PageProps) {
     const description = String(form.get('description')).trim() || null;
     await ask(identity, 'POST', '/client', { body: { clientId, roles: rolesOf(form), description } });
     setTurn(turn + 1);
-    setSecret({
-      clientId,
-      ...(await ask<{ secret: string }>(identity, 'GET', `/client/${clientId}/secret`)),
-    });
+    setSecret({ clientId, ...(await ask<{ secret: string }>(identity, 'GET', `/client/${clientId}/secret`)) });
     return `${clientId} is there.`;
   };
   return (

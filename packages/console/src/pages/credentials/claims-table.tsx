@@ -58,12 +58,7 @@ export function ClaimsTable({ draft }: { readonly draft: Draft }) {
   );
 }
 
-type RowProps = {
-  readonly draft: Draft;
-  readonly claim: unknown;
-  readonly index: number;
-  readonly languages: readonly string[];
-};
+type RowProps = { readonly draft: Draft; readonly claim: unknown; readonly index: number; readonly languages: readonly string[] };
 
 function ClaimRow({ draft, claim, index, languages }: RowProps) {
   const path = pathOf(claim);

@@ -14,10 +14,7 @@ import { OfferIt } from './offer-it.tsx';
 
 const BLANK = {
   id: '',
-  config: {
-    format: 'dc+sd-jwt',
-    display: [{ name: '', locale: 'en', background_color: '#12355b', text_color: '#ffffff' }],
-  },
+  config: { format: 'dc+sd-jwt', display: [{ name: '', locale: 'en', background_color: '#12355b', text_color: '#ffffff' }] },
   keyBinding: true,
   statusManagement: true,
 };
@@ -26,14 +23,7 @@ const FORMATS = { 'dc+sd-jwt': 'SD-JWT VC', mso_mdoc: 'ISO mdoc' };
 
 /** One kind of credential: what it is, how it looks and what is in it. */
 export function CredentialBuilder({ identity, id }: { readonly identity: Identity; readonly id: string }) {
-  const draft = useDraft({
-    identity,
-    page: 'credentials',
-    path: '/issuer/credentials',
-    id,
-    blank: BLANK,
-    derived: DERIVED,
-  });
+  const draft = useDraft({ identity, page: 'credentials', path: '/issuer/credentials', id, blank: BLANK, derived: DERIVED });
   return (
     <Builder
       draft={draft}

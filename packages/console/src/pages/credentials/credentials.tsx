@@ -14,16 +14,9 @@ type Row = {
 };
 
 const COLUMNS: readonly Column<Row>[] = [
-  {
-    title: 'Id',
-    cell: ({ id }) => <a href={linkTo('credentials', id)}>{id}</a>,
-    sort: { up: 'asc', down: 'desc' },
-  },
+  { title: 'Id', cell: ({ id }) => <a href={linkTo('credentials', id)}>{id}</a>, sort: { up: 'asc', down: 'desc' } },
   { title: 'Name', cell: ({ config }) => textAt(listAt(config, 'display')[0], 'name') || '–' },
-  {
-    title: 'Format',
-    cell: ({ config }) => (textAt(config, 'format') === 'mso_mdoc' ? 'ISO mdoc' : 'SD-JWT VC'),
-  },
+  { title: 'Format', cell: ({ config }) => (textAt(config, 'format') === 'mso_mdoc' ? 'ISO mdoc' : 'SD-JWT VC') },
   { title: 'Type', cell: (row) => <code>{typeOf(row)}</code> },
   { title: 'Claims', cell: ({ config }) => listAt(config, 'claims').length },
   { title: 'Can be revoked', cell: ({ statusManagement }) => (statusManagement ? 'yes' : 'no') },

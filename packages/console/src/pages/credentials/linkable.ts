@@ -11,10 +11,7 @@ export function linkable(draft: unknown, batchSize: number): readonly Link[] {
       ? `A wallet gets ${batchSize} copies, so it can show another one each time; one that is shown twice links.`
       : 'A wallet gets one copy, so it is the same in all presentations. A batch size above 1 changes that.';
   const links: Link[] = [
-    {
-      what: 'The signature of the issuer',
-      why: `It is different for each copy and the same whenever that copy is shown. ${copies}`,
-    },
+    { what: 'The signature of the issuer', why: `It is different for each copy and the same whenever that copy is shown. ${copies}` },
   ];
   if (isMdoc(draft) || at(draft, 'keyBinding') !== false) {
     links.push({ what: 'The key of the holder', why: 'Each copy has a key of its own and shows it always.' });
@@ -28,10 +25,7 @@ export function linkable(draft: unknown, batchSize: number): readonly Link[] {
   links.push(
     isMdoc(draft)
       ? { what: 'The digests of all elements', why: 'They are in each presentation, whatever is withheld.' }
-      : {
-          what: 'The digests of what is withheld',
-          why: 'They say nothing of the values, and are the same for a copy.',
-        },
+      : { what: 'The digests of what is withheld', why: 'They say nothing of the values, and are the same for a copy.' },
   );
   const [locale = 'en'] = languagesOf(draft);
   const always = listAt(draft, 'config', 'claims')
@@ -44,10 +38,7 @@ export function linkable(draft: unknown, batchSize: number): readonly Link[] {
       why: 'There is no disclosure frame: each verifier sees everything, whatever it asks for, in every copy.',
     });
   } else if (always.length > 0) {
-    links.push({
-      what: always.join(', '),
-      why: 'Nobody can withhold these: each verifier sees them in every copy, asked for or not.',
-    });
+    links.push({ what: always.join(', '), why: 'Nobody can withhold these: each verifier sees them in every copy, asked for or not.' });
   }
   return links;
 }

@@ -21,9 +21,7 @@ export function OfferIt({ identity, stored }: { readonly identity: Identity; rea
       response_type: 'uri',
       flow: 'pre_authorized_code',
       credentialConfigurationIds: [id],
-      ...(parsed.value !== undefined && {
-        credentialClaims: { [id]: { type: 'inline', claims: parsed.value } },
-      }),
+      ...(parsed.value !== undefined && { credentialClaims: { [id]: { type: 'inline', claims: parsed.value } } }),
       ...(code !== '' && { tx_code: code }),
     };
     const { session } = await ask<Offer>(identity, 'POST', '/issuer/offer', { body });

@@ -83,10 +83,7 @@ function didOf(text: string): Recognised | undefined {
     const [host = '', ...path] = rest.split(':').map(decodeURIComponent);
     const place = path.length === 0 ? '/.well-known' : `/${path.join('/')}`;
     const value = `https://${host}${place}/did.json`;
-    return {
-      sentence: `A DID whose document is published by ${host} (did:web).`,
-      parts: [{ title: 'Document', value }],
-    };
+    return { sentence: `A DID whose document is published by ${host} (did:web).`, parts: [{ title: 'Document', value }] };
   }
   return { sentence: `A DID of the method ${method}.`, parts: [] };
 }
@@ -106,10 +103,7 @@ function binaryOf(text: string, now: Date): Recognised | undefined {
   if (bytes[0] === 0x30) return certificates([readCertificate(bytes, now)]);
   const item = readCbor(bytes);
   if (item.kind === 'plain') return undefined;
-  return {
-    sentence: cborSentence(item),
-    parts: [{ title: 'Diagnostic notation (RFC 8949)', value: diagnose(item) }],
-  };
+  return { sentence: cborSentence(item), parts: [{ title: 'Diagnostic notation (RFC 8949)', value: diagnose(item) }] };
 }
 
 function cborSentence(item: Item): string {

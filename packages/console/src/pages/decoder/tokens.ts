@@ -21,10 +21,7 @@ export function readToken(text: string): Recognised | undefined {
   if (parts.length !== 3 && parts.length !== 5) return undefined;
   const header = jsonOf(parts[0] ?? '');
   if (parts.length === 5)
-    return {
-      sentence: 'An encrypted token (JWE): only the one with the key can read it.',
-      parts: [{ title: 'Header', value: header }],
-    };
+    return { sentence: 'An encrypted token (JWE): only the one with the key can read it.', parts: [{ title: 'Header', value: header }] };
   const payload = jsonOf(parts[1] ?? '');
   const shown = [
     { title: 'Header', value: header },

@@ -11,12 +11,7 @@ type Health = {
   readonly status: 'ok' | 'degraded' | 'error';
   readonly details: Readonly<Record<string, { readonly status: 'up' | 'down' }>>;
 };
-type Service = {
-  readonly name: string;
-  readonly version: string;
-  readonly commit: string | null;
-  readonly documentation: string;
-};
+type Service = { readonly name: string; readonly version: string; readonly commit: string | null; readonly documentation: string };
 type HealthState = { readonly health?: Health; readonly at?: Date; readonly fault?: unknown };
 
 const MEANINGS = {

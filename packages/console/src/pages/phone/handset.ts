@@ -12,11 +12,7 @@ import { kindOf, whatCame } from './link-kind.ts';
 
 export type Incoming = { readonly kind: 'offer'; readonly offer: ReadOffer } | { readonly kind: 'request'; readonly request: ReadRequest };
 
-export type PhoneNote = {
-  readonly tone: 'good' | 'bad';
-  readonly text: string;
-  readonly detail?: string;
-};
+export type PhoneNote = { readonly tone: 'good' | 'bad'; readonly text: string; readonly detail?: string };
 
 const MOST_LINKS = 200;
 const UNREADABLE = 'It may have ended, been used, or be incomplete: copy the whole link, or make another one.';

@@ -134,13 +134,7 @@ function Asked({ request }: { readonly request: ReadRequest }) {
           );
         return (
           <div key={id}>
-            <p
-              class="plate"
-              style={{
-                backgroundColor: match.credential.look.backgroundColor,
-                color: match.credential.look.textColor,
-              }}
-            >
+            <p class="plate" style={{ backgroundColor: match.credential.look.backgroundColor, color: match.credential.look.textColor }}>
               {match.credential.look.name}
             </p>
             <p>These leave the phone, and nothing else of the card:</p>

@@ -10,10 +10,7 @@ const refusedFor =
 
 const LESSONS: readonly Lesson[] = [
   { text: 'Collect the diploma', isDone: () => handset.cards.value.length > 0 },
-  {
-    text: 'Show it to the employer',
-    isDone: ({ requests }) => requests.value.some(({ status }) => status === 'completed'),
-  },
+  { text: 'Show it to the employer', isDone: ({ requests }) => requests.value.some(({ status }) => status === 'completed') },
   {
     text: 'Cheat: choose a way under “Misbehave”',
     isDone: (play) =>
@@ -21,10 +18,7 @@ const LESSONS: readonly Lesson[] = [
       play.requests.value.some(({ misbehaviour }) => misbehaviour === 'replay'),
   },
   { text: 'Revoke the diploma', isDone: ({ offers }) => offers.value.some(({ isRevoked }) => isRevoked) },
-  {
-    text: 'Show it again: it is refused',
-    isDone: refusedFor(({ reason = '' }) => reason.includes('revoked')),
-  },
+  { text: 'Show it again: it is refused', isDone: refusedFor(({ reason = '' }) => reason.includes('revoked')) },
 ];
 
 export function Lessons({ play }: { readonly play: Play }) {

@@ -39,11 +39,7 @@ export class Play {
 
   /** The issuer offers a card. */
   async offer(configurationId: string): Promise<void> {
-    const body = {
-      response_type: 'uri',
-      flow: 'pre_authorized_code',
-      credentialConfigurationIds: [configurationId],
-    };
+    const body = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [configurationId] };
     const made = await ask<{ uri: string; session: string }>(this.demonstration.issuer, 'POST', '/issuer/offer', { body });
     const turn = { id: made.session, link: made.uri, about: configurationId, status: 'active' };
     this.fresh = turn.id;
@@ -121,9 +117,5 @@ function told({ status, credentials, report, failure }: PlaySession): Partial<Pl
   const failed = report?.find(({ result }) => result === 'failed');
   const reason = failed?.reason === undefined ? failure && `${failure.code}: ${failure.message}` : `${failed.check}: ${failed.reason}`;
   const values = credentials?.[0]?.values;
-  return {
-    status,
-    ...(reason !== undefined && { reason }),
-    ...(values !== undefined && { learned: values }),
-  };
+  return { status, ...(reason !== undefined && { reason }), ...(values !== undefined && { learned: values }) };
 }

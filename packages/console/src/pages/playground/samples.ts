@@ -8,15 +8,7 @@ export const DIPLOMA = {
   config: {
     format: 'dc+sd-jwt',
     scope: 'diploma',
-    display: [
-      {
-        name: 'Diploma',
-        locale: 'en',
-        description: 'Master of Science',
-        background_color: '#12355b',
-        text_color: '#ffffff',
-      },
-    ],
+    display: [{ name: 'Diploma', locale: 'en', description: 'Master of Science', background_color: '#12355b', text_color: '#ffffff' }],
     claims: [
       { path: ['given_name'], display: [{ name: 'Given name', locale: 'en' }] },
       { path: ['family_name'], display: [{ name: 'Family name', locale: 'en' }] },
@@ -26,13 +18,7 @@ export const DIPLOMA = {
     ],
   },
   vct: 'urn:example:diploma:1',
-  claims: {
-    given_name: 'Ada',
-    family_name: 'Lovelace',
-    degree: 'MSc Mathematics',
-    grade: '1.0',
-    graduated_on: '2026-06-30',
-  },
+  claims: { given_name: 'Ada', family_name: 'Lovelace', degree: 'MSc Mathematics', grade: '1.0', graduated_on: '2026-06-30' },
   disclosureFrame: { _sd: ['given_name', 'family_name', 'degree', 'grade', 'graduated_on'] },
   keyBinding: true,
   statusManagement: true,

@@ -63,12 +63,7 @@ function whose({ isOwn, issuer }: Kind): string {
   return issuer === undefined ? 'Known kinds' : `Issued by ${issuer}`;
 }
 
-type OneProps = {
-  readonly draft: Draft;
-  readonly index: number;
-  readonly kind: Kind | undefined;
-  readonly title: string;
-};
+type OneProps = { readonly draft: Draft; readonly index: number; readonly kind: Kind | undefined; readonly title: string };
 
 function OneAsked({ draft, index, kind, title }: OneProps) {
   const place = ['dcql_query', 'credentials', index];

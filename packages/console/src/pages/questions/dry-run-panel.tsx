@@ -8,12 +8,7 @@ import { inWords } from './question.ts';
 import type { Trial } from './trial.ts';
 import { TrialView } from './trial-view.tsx';
 
-type Props = {
-  readonly draft: Draft;
-  readonly identity: Identity;
-  readonly id: string;
-  readonly mayTry: boolean;
-};
+type Props = { readonly draft: Draft; readonly identity: Identity; readonly id: string; readonly mayTry: boolean };
 
 /** A presentation at hand is held against the question: by the service, as far as the question is stored. */
 export function DryRun({ draft, identity, id, mayTry }: Props) {

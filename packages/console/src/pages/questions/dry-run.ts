@@ -5,11 +5,7 @@ import { askedOf, type RequestedCredential } from './question.ts';
 export type Outcome = {
   readonly type: string;
   readonly disclosed: readonly string[];
-  readonly answers: readonly {
-    readonly id: string;
-    readonly shown: readonly string[];
-    readonly missing: readonly string[];
-  }[];
+  readonly answers: readonly { readonly id: string; readonly shown: readonly string[]; readonly missing: readonly string[] }[];
 };
 
 /** `POST /verifier/config/{id}/try` accepts no more. */

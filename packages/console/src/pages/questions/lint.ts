@@ -3,10 +3,7 @@ import { askedOf, inWords, type Kind, kindOf, knownClaim } from './question.ts';
 
 export type Doubt = { readonly what: string; readonly change: string };
 
-type LintContext = {
-  readonly kinds: readonly Kind[];
-  readonly knowsOwn: boolean;
-};
+type LintContext = { readonly kinds: readonly Kind[]; readonly knowsOwn: boolean };
 
 /** More claims than most purposes need. */
 const MANY = 6;
@@ -16,11 +13,7 @@ export function doubtsOf(draft: unknown, { kinds, knowsOwn }: LintContext): read
   const asked = askedOf(draft);
   const claims = asked.flatMap(({ paths = [], format }) => paths.map((path) => ({ path, format })));
   const hasPurpose = listAt(draft, 'purpose').length > 0;
-  if (asked.length === 0)
-    doubts.push({
-      what: 'It asks for nothing.',
-      change: 'Choose a kind of credential under “What it asks for”.',
-    });
+  if (asked.length === 0) doubts.push({ what: 'It asks for nothing.', change: 'Choose a kind of credential under “What it asks for”.' });
   if (claims.length > 0 && !hasPurpose) doubts.push({ what: 'It does not say why it asks.', change: 'Write a purpose, which users see.' });
   if (claims.length > MANY)
     doubts.push({
@@ -44,10 +37,7 @@ export function doubtsOf(draft: unknown, { kinds, knowsOwn }: LintContext): read
   });
   const asksAge = claims.some(({ path }) => path.some((name) => name.startsWith('age_over_')));
   if (identifying.length > 0 && asksAge)
-    doubts.push({
-      what: `It asks for an age, and with ${inWords(identifying)} also who that is.`,
-      change: 'Ask for the age alone.',
-    });
+    doubts.push({ what: `It asks for an age, and with ${inWords(identifying)} also who that is.`, change: 'Ask for the age alone.' });
   const anchors = listAt(draft, 'trustAnchors');
   const foreign = anchors.some((anchor) => textAt(anchor, 'certificate') + textAt(anchor, 'trustList') !== '');
   if (knowsOwn && !foreign) {

@@ -14,26 +14,13 @@ import { type Kind, sentenceOf } from './question.ts';
 import { Trusted } from './trusted.tsx';
 import { useKinds } from './use-kinds.ts';
 
-const BLANK = {
-  id: '',
-  dcql_query: { credentials: [] },
-  trustAnchors: [{ ownAuthorities: true }],
-  values: 'requested',
-  lifeTime: 300,
-};
+const BLANK = { id: '', dcql_query: { credentials: [] }, trustAnchors: [{ ownAuthorities: true }], values: 'requested', lifeTime: 300 };
 const DERIVED = ['tenant', 'createdAt', 'updatedAt', 'warnings'];
 const VALUES = { '': 'All that the wallet shows', requested: 'Only what was asked for' };
 
 /** One question that wallets are asked again and again. */
 export function QuestionBuilder({ identity, id }: { readonly identity: Identity; readonly id: string }) {
-  const draft = useDraft({
-    identity,
-    page: 'questions',
-    path: '/verifier/config',
-    id,
-    blank: BLANK,
-    derived: DERIVED,
-  });
+  const draft = useDraft({ identity, page: 'questions', path: '/verifier/config', id, blank: BLANK, derived: DERIVED });
   const mayWrite = identity.roles.includes('presentation:manage');
   const { kinds, knowsOwn, unread } = useKinds(identity);
   return (
@@ -101,11 +88,7 @@ function About({ draft }: { readonly draft: Draft }) {
   );
 }
 
-type JudgedProps = {
-  readonly draft: unknown;
-  readonly kinds: readonly Kind[];
-  readonly knowsOwn: boolean;
-};
+type JudgedProps = { readonly draft: unknown; readonly kinds: readonly Kind[]; readonly knowsOwn: boolean };
 
 function Judged({ draft, kinds, knowsOwn }: JudgedProps) {
   const doubts = doubtsOf(draft, { kinds, knowsOwn });

@@ -44,14 +44,7 @@ export function kindsOf(configurations: readonly unknown[], others: readonly OfO
   const theirs = others.flatMap(({ tenantId, configurations: all }) =>
     issued(all).map((kind) => ({ ...kind, key: `of ${tenantId}/${kind.key}`, issuer: tenantId })),
   );
-  const known = CATALOGUE.map(({ id, title, format, type, claims }) => ({
-    key: `known ${id}`,
-    title,
-    format,
-    type,
-    claims,
-    isOwn: false,
-  }));
+  const known = CATALOGUE.map(({ id, title, format, type, claims }) => ({ key: `known ${id}`, title, format, type, claims, isOwn: false }));
   return [...own, ...theirs, ...known];
 }
 

@@ -14,11 +14,7 @@ type Row = {
 
 const KINDS = kindsOf([]);
 const COLUMNS: readonly Column<Row>[] = [
-  {
-    title: 'Id',
-    cell: ({ id }) => <a href={linkTo('questions', id)}>{id}</a>,
-    sort: { up: 'asc', down: 'desc' },
-  },
+  { title: 'Id', cell: ({ id }) => <a href={linkTo('questions', id)}>{id}</a>, sort: { up: 'asc', down: 'desc' } },
   { title: 'In words', cell: (row) => sentenceOf(row, KINDS) },
   { title: 'Description', cell: ({ description }) => description || '–' },
   { title: 'Trusts', cell: ({ trustAnchors }) => trustAnchors.length },

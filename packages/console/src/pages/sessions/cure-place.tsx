@@ -4,10 +4,7 @@ import { linkTo } from '../../shell/place.ts';
 import type { Cure } from './cures.ts';
 import type { SessionRecord } from './session-record.ts';
 
-type Props = {
-  readonly session: SessionRecord;
-  readonly cure: Omit<Cure, 'what'>;
-};
+type Props = { readonly session: SessionRecord; readonly cure: Omit<Cure, 'what'> };
 
 export function CurePlace({ session, cure: { at, section } }: Props) {
   const failed = session.deliveries?.find(({ result }) => result === 'failed');

@@ -12,10 +12,7 @@ const CHANGED = {
   what: 'Do not go by it: it is not what the issuer signed. Ask again; if it comes again, have the holder collect a new one, and report the wallet to its maker.',
 };
 const AGAIN = { what: 'Make another request: each is answered once, and soon.' };
-const CERTIFICATE: Cure = {
-  what: 'The issuer needs another certificate of its authority, and issues anew.',
-  section: SIGNATURES,
-};
+const CERTIFICATE: Cure = { what: 'The issuer needs another certificate of its authority, and issues anew.', section: SIGNATURES };
 const LISTS: Cure = {
   what: 'See whether this service reaches the list that the certificate or the credential names.',
   section: SIGNATURES,
@@ -28,11 +25,7 @@ const OTHER_QUERY: Cure = {
 const GROUPS: readonly (readonly [string, Cure])[] = [
   [
     'untrusted_chain',
-    {
-      what: 'Add the authority of the issuer to the trust anchors, if you trust it.',
-      at: 'anchors',
-      section: SIGNATURES,
-    },
+    { what: 'Add the authority of the issuer to the trust anchors, if you trust it.', at: 'anchors', section: SIGNATURES },
   ],
   ['untrusted_authority', { what: 'Name this authority in trusted_authorities, or leave them out.', at: 'question' }],
   ['issuer_key_unresolved', { ...CERTIFICATE, at: 'anchors' }],
@@ -44,26 +37,18 @@ const GROUPS: readonly (readonly [string, Cure])[] = [
   ['status_revoked status_suspended', { what: 'Nothing here: the holder asks the issuer why.' }],
   [
     'type_metadata_unavailable type_metadata_invalid type_metadata_broken',
-    {
-      what: 'The issuer mends the metadata of the type, or the question enforces them no more.',
-      at: 'question',
-    },
+    { what: 'The issuer mends the metadata of the type, or the question enforces them no more.', at: 'question' },
   ],
   ['format_mismatch type_mismatch doctype_mismatch missing_claim value_mismatch claim_set_unsatisfied strong_authentication', OTHER_QUERY],
   [
     'transaction_data_missing transaction_data_mismatch transaction_data_alg',
-    {
-      what: 'Compare type and hash algorithms of the transaction with what the wallet knows.',
-      at: 'question',
-    },
+    { what: 'Compare type and hash algorithms of the transaction with what the wallet knows.', at: 'question' },
   ],
   ['issuer_signature digest_mismatch unreferenced_disclosure', CHANGED],
   ['nonce_mismatch repeated_credential kb_iat_window', AGAIN],
   [
     'credential_expired credential_not_yet_valid',
-    {
-      what: 'The holder collects a new one. If it is not out of its time, look at the clock of this service.',
-    },
+    { what: 'The holder collects a new one. If it is not out of its time, look at the clock of this service.' },
   ],
   [
     'issuer_typ issuer_alg unsupported_crit credential_audience holder_key_missing unsupported_hash duplicate_element duplicate_digest malformed_sd malformed_array_digest nested_sd_alg reserved_key claim_exists reserved_claim_name forbidden_disclosure malformed too_deep key_authorization',

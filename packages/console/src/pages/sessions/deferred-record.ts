@@ -21,16 +21,10 @@ const PAUSE_MS = 3_000;
 
 export const mayDecide = ({ roles }: Identity) => roles.includes('issuance:offer') || roles.includes('issuance:manage');
 
-export type DeferredState = {
-  readonly deferred: readonly DeferredRecord[];
-  readonly fault?: unknown;
-  readonly again: () => void;
-};
+export type DeferredState = { readonly deferred: readonly DeferredRecord[]; readonly fault?: unknown; readonly again: () => void };
 
 export function useDeferred(identity: Identity, session: SessionRecord | undefined): DeferredState {
-  const [state, setState] = useState<{ deferred: readonly DeferredRecord[]; fault?: unknown }>({
-    deferred: [],
-  });
+  const [state, setState] = useState<{ deferred: readonly DeferredRecord[]; fault?: unknown }>({ deferred: [] });
   const [turn, setTurn] = useState(0);
   const { id, kind, status } = session ?? {};
   useEffect(() => {

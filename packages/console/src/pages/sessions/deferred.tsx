@@ -44,11 +44,7 @@ function keysOf({ holderKeys: { length } }: DeferredRecord): string {
   return length === 1 ? 'one credential' : `${length} credentials of the same claims`;
 }
 
-type OneProps = {
-  readonly identity: Identity;
-  readonly transaction: DeferredRecord;
-  readonly done: () => void;
-};
+type OneProps = { readonly identity: Identity; readonly transaction: DeferredRecord; readonly done: () => void };
 
 const pathOf = ({ transactionId }: DeferredRecord) => `/issuer/deferred/${encodeURIComponent(transactionId)}`;
 

@@ -7,11 +7,7 @@ import { isOpen, type SessionRecord } from './session-record.ts';
 const PAUSE_MS = 1_000;
 const MOST_TEXT = 64 * 1024;
 
-export type Followed = {
-  readonly session?: SessionRecord;
-  readonly fault?: unknown;
-  readonly again: () => void;
-};
+export type Followed = { readonly session?: SessionRecord; readonly fault?: unknown; readonly again: () => void };
 
 /** A session without values of persons, read again at every event of its stream. */
 export function useSession(identity: Identity, id: string): Followed {

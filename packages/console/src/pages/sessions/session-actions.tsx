@@ -32,17 +32,13 @@ export function SessionActions({ identity, session, again }: Props) {
   };
   const runAgain = async () => {
     const where = kind === 'issuance' ? '/issuer/offer' : '/verifier/offer';
-    const made = await ask<{ readonly session: string }>(identity, 'POST', where, {
-      body: session.credentialPayload,
-    });
+    const made = await ask<{ readonly session: string }>(identity, 'POST', where, { body: session.credentialPayload });
     goTo('sessions', made.session);
     return 'This is the new session.';
   };
   const setStatus = async (form: FormData) => {
     const body = { sessionId: id, status: Number(form.get('status')), ...reasonIn(form) };
-    const { changed } = await ask<{ readonly changed: number }>(identity, 'POST', '/session/revoke', {
-      body,
-    });
+    const { changed } = await ask<{ readonly changed: number }>(identity, 'POST', '/session/revoke', { body });
     again();
     return changedInWords(changed, body.status);
   };

@@ -131,23 +131,9 @@ function deferredSteps(transaction: DeferredRecord): TimedStep[] {
 function endOf({ status, kind, updatedAt, failure, credentials }: SessionRecord): Step[] {
   if (status === 'active' || status === 'fetched') return [];
   if (status === 'completed')
-    return [
-      {
-        title: kind === 'issuance' ? 'Collected' : 'Accepted',
-        at: updatedAt,
-        tone: 'good',
-        record: { Credentials: credentials },
-      },
-    ];
+    return [{ title: kind === 'issuance' ? 'Collected' : 'Accepted', at: updatedAt, tone: 'good', record: { Credentials: credentials } }];
   const record = { Failure: failure, Credentials: credentials };
-  return [
-    {
-      title: status === 'expired' ? 'Expired' : `Failed: ${failure?.code ?? ''}`,
-      at: updatedAt,
-      tone: 'bad',
-      record,
-    },
-  ];
+  return [{ title: status === 'expired' ? 'Expired' : `Failed: ${failure?.code ?? ''}`, at: updatedAt, tone: 'bad', record }];
 }
 
 function wordsOf(requestObject: string | undefined): readonly string[] {

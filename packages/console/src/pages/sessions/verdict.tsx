@@ -42,10 +42,7 @@ function sentenceOf({ status, kind, failure }: SessionRecord, failed: Check | un
   return `Failed: ${FAILURES[failure?.code ?? '']?.[0] ?? failure?.code ?? 'nobody knows why'}.`;
 }
 
-type CureProps = Props & {
-  readonly failure: NonNullable<SessionRecord['failure']>;
-  readonly reason: string | undefined;
-};
+type CureProps = Props & { readonly failure: NonNullable<SessionRecord['failure']>; readonly reason: string | undefined };
 
 function Cure({ session, failure: { code, message }, reason }: CureProps) {
   const cure =

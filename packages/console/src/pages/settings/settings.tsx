@@ -12,11 +12,7 @@ type Setting = {
   readonly description: string;
 };
 
-const SOURCES = {
-  environment: 'environment',
-  file: 'file in the data folder',
-  default: 'default',
-} as const;
+const SOURCES = { environment: 'environment', file: 'file in the data folder', default: 'default' } as const;
 
 const COLUMNS: readonly Column<Setting>[] = [
   { title: 'Name', cell: ({ name }) => <Name name={name} />, sort: { up: 'asc', down: 'desc' } },

@@ -28,10 +28,7 @@ export function AsSeen({ identity, of }: Props) {
   useEffect(() => {
     const leave = new AbortController();
     const path = new URL(uri).pathname.slice(BASE.length);
-    send(undefined, 'GET', path, {
-      headers: { Accept: 'application/statuslist+jwt' },
-      signal: leave.signal,
-    })
+    send(undefined, 'GET', path, { headers: { Accept: 'application/statuslist+jwt' }, signal: leave.signal })
       .then(async (answer) => setState({ list: await readToken(await answer.text()) }))
       .catch((fault: unknown) => {
         if (!leave.signal.aborted) setState({ fault });

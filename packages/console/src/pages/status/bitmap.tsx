@@ -11,10 +11,7 @@ const OTHER = [29, 78, 216] as const;
 /** Beyond it, a picture has more points than screens have. */
 const MOST = 2_000_000;
 
-type Props = {
-  readonly list: ReadList;
-  readonly marked: number | undefined;
-};
+type Props = { readonly list: ReadList; readonly marked: number | undefined };
 
 /** A point for each entry, line by line from the first one; beside it the same in words. */
 export function Bitmap({ list, marked }: Props) {

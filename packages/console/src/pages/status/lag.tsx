@@ -4,11 +4,7 @@ import type { StatusMatch } from './find-session.tsx';
 import type { ListRow } from './list-row.ts';
 import { nameOfStatus, type ReadList, statusAt } from './token.ts';
 
-type Props = {
-  readonly list: ReadList;
-  readonly of: ListRow;
-  readonly onRecord: readonly StatusMatch[];
-};
+type Props = { readonly list: ReadList; readonly of: ListRow; readonly onRecord: readonly StatusMatch[] };
 
 export function Lag({ list, of, onRecord }: Props) {
   const [made, ends] = ['iat', 'exp'].map((name) => momentOf(at(list.claims, name)));

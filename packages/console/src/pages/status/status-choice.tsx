@@ -1,9 +1,6 @@
 import { nameOfStatus } from './token.ts';
 
-type Props = {
-  readonly label: string;
-  readonly bits: number | undefined;
-};
+type Props = { readonly label: string; readonly bits: number | undefined };
 
 export function StatusChoice({ label, bits }: Props) {
   const lacksRoom = bits === 1;

@@ -87,23 +87,13 @@ function Facts({ list }: { readonly list: ListRow }) {
   );
 }
 
-type ChangeProps = {
-  readonly identity: Identity;
-  readonly bits?: number;
-  readonly done: () => void;
-};
+type ChangeProps = { readonly identity: Identity; readonly bits?: number; readonly done: () => void };
 
 /** Revocation is final, so it is asked for by the session, and said what it does. */
 export function ChangeStatus({ identity, bits, done }: ChangeProps) {
   const act = async (form: FormData) => {
-    const body = {
-      sessionId: String(form.get('session')).trim(),
-      status: Number(form.get('status')),
-      ...reasonIn(form),
-    };
-    const { changed } = await ask<{ readonly changed: number }>(identity, 'POST', '/session/revoke', {
-      body,
-    });
+    const body = { sessionId: String(form.get('session')).trim(), status: Number(form.get('status')), ...reasonIn(form) };
+    const { changed } = await ask<{ readonly changed: number }>(identity, 'POST', '/session/revoke', { body });
     done();
     // What is on record of them stands beside what verifiers have.
     refine({ session: body.sessionId });

@@ -10,11 +10,7 @@ import { filled, type ListRow } from './list-row.ts';
 import { ChangeStatus, StatusListPage } from './status-list.tsx';
 
 const COLUMNS: readonly Column<ListRow>[] = [
-  {
-    title: 'List',
-    cell: ({ id }) => <a href={linkTo('status', id)}>{id.slice(0, 8)}…</a>,
-    sort: { up: 'asc', down: 'desc' },
-  },
+  { title: 'List', cell: ({ id }) => <a href={linkTo('status', id)}>{id.slice(0, 8)}…</a>, sort: { up: 'asc', down: 'desc' } },
   { title: 'Serves', cell: ({ credentialConfigurationId }) => credentialConfigurationId ?? 'all' },
   { title: 'Bits', cell: ({ bits }) => bits },
   {
@@ -26,10 +22,7 @@ const COLUMNS: readonly Column<ListRow>[] = [
       </span>
     ),
   },
-  {
-    title: 'Next signature',
-    cell: ({ expiresAt }) => (expiresAt === null ? 'when it is read' : <Time at={expiresAt} />),
-  },
+  { title: 'Next signature', cell: ({ expiresAt }) => (expiresAt === null ? 'when it is read' : <Time at={expiresAt} />) },
   { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 

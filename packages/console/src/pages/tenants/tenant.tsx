@@ -83,12 +83,7 @@ function NextSteps({ tenant: { id, status } }: { readonly tenant: Tenant }) {
   );
 }
 
-type ActionProps = {
-  readonly identity: Identity;
-  readonly tenant: Tenant;
-  readonly path: string;
-  readonly again: () => void;
-};
+type ActionProps = { readonly identity: Identity; readonly tenant: Tenant; readonly path: string; readonly again: () => void };
 
 function Actions({ identity, tenant: { id, status }, path, again }: ActionProps) {
   const isActive = status === 'active';

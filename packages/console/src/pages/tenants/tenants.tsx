@@ -18,9 +18,7 @@ type Tenant = {
   readonly profile?: string | null;
   readonly createdAt: string;
 };
-type Created = Tenant & {
-  readonly clients?: readonly NewSecret[];
-};
+type Created = Tenant & { readonly clients?: readonly NewSecret[] };
 
 const ROLES = [
   'clients:manage',

@@ -8,11 +8,7 @@ import { issuing } from './key-chain.ts';
 import type { CertificatePurpose } from './read-certificates.ts';
 import { useKeyChains } from './use-key-chains.ts';
 
-type Props = {
-  readonly identity: Identity;
-  readonly add: (anchors: readonly Anchor[]) => void;
-  readonly verb: 'Trust' | 'Gather';
-};
+type Props = { readonly identity: Identity; readonly add: (anchors: readonly Anchor[]) => void; readonly verb: 'Trust' | 'Gather' };
 
 const SOURCES = {
   certificate: 'certificates, from a file or pasted',
@@ -82,11 +78,7 @@ function AddList({ add, verb }: Omit<Props, 'identity'>) {
         const isFollowed = form.get('follow') === 'on';
         const signedBy = found.map(({ pem }) => pem);
         add([
-          {
-            trustList: String(form.get('trustList')).trim(),
-            ...(signedBy.length > 0 && { signedBy }),
-            ...(isFollowed && { follow: {} }),
-          },
+          { trustList: String(form.get('trustList')).trim(), ...(signedBy.length > 0 && { signedBy }), ...(isFollowed && { follow: {} }) },
         ]);
         return undefined;
       }}

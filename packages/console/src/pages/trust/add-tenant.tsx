@@ -5,11 +5,7 @@ import type { Anchor } from './anchors.ts';
 import { issuing } from './key-chain.ts';
 import { useKeyChains } from './use-key-chains.ts';
 
-type Props = {
-  readonly identity: Identity;
-  readonly add: (anchors: readonly Anchor[]) => void;
-  readonly verb: string;
-};
+type Props = { readonly identity: Identity; readonly add: (anchors: readonly Anchor[]) => void; readonly verb: string };
 
 const READERS = ['issuance:manage', 'presentation:manage'];
 

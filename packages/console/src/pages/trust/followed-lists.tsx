@@ -36,10 +36,7 @@ export function FollowedLists({ identity }: { readonly identity: Identity }) {
     { title: 'Number', cell: ({ sequenceNumber }) => sequenceNumber ?? '–' },
     { title: 'Ends', cell: ({ nextUpdate }) => (nextUpdate === null ? '–' : <Time at={nextUpdate} />) },
     { title: 'Found', cell: ({ checkedAt }) => (checkedAt === null ? '–' : <Time at={checkedAt} />) },
-    {
-      title: 'State',
-      cell: (row) => <State row={row} identity={identity} again={() => setTurn((before) => before + 1)} />,
-    },
+    { title: 'State', cell: (row) => <State row={row} identity={identity} again={() => setTurn((before) => before + 1)} /> },
   ];
   return (
     <section aria-labelledby="lists">

@@ -51,11 +51,7 @@ export function ImportAuthorities({
 }
 
 type Row = { readonly id: string; readonly description?: string | null };
-type Props = {
-  readonly identity: Identity;
-  readonly anchors: readonly Anchor[];
-  readonly done: () => void;
-};
+type Props = { readonly identity: Identity; readonly anchors: readonly Anchor[]; readonly done: () => void };
 const PAGE_SIZE = 50;
 
 function Questions({ identity, anchors, done }: Props) {

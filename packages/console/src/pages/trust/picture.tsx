@@ -5,11 +5,7 @@ import { linkTo } from '../../shell/place.ts';
 import { nearness } from '../calendar/nearness.ts';
 import { allResting, type Ending, keyOf, restingOn } from './resting.ts';
 
-type Props = {
-  readonly endings: readonly Ending[];
-  readonly chosen: Ending | undefined;
-  readonly choose: (key: string) => void;
-};
+type Props = { readonly endings: readonly Ending[]; readonly chosen: Ending | undefined; readonly choose: (key: string) => void };
 
 /** Height of a row in the unit of the drawing; the style sheet gives rows the same. */
 const ROW = 10;

@@ -3,20 +3,11 @@ import { readCertificate } from '../decoder/certificate.ts';
 import { elements } from '../decoder/der.ts';
 
 /** A certificate that may be trusted, as it is written into a configuration. */
-export type FoundCertificate = {
-  readonly pem: string;
-  readonly subject: string;
-  readonly notAfter: string;
-  readonly isAuthority: boolean;
-};
+export type FoundCertificate = { readonly pem: string; readonly subject: string; readonly notAfter: string; readonly isAuthority: boolean };
 
 export type CertificatePurpose = 'authority' | 'issuer' | 'signer';
 
-export type Reading = {
-  readonly found: readonly FoundCertificate[];
-  readonly refused: readonly string[];
-  readonly hasKey: boolean;
-};
+export type Reading = { readonly found: readonly FoundCertificate[]; readonly refused: readonly string[]; readonly hasKey: boolean };
 
 export const MAX_FILE_BYTES = 256 * 1024;
 /** A configuration names at most 200. */

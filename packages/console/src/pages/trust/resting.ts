@@ -10,11 +10,7 @@ export type Ending = {
 };
 
 /** A credential or a question. */
-export type Resting = {
-  readonly key: string;
-  readonly page: 'credentials' | 'questions';
-  readonly name: string;
-};
+export type Resting = { readonly key: string; readonly page: 'credentials' | 'questions'; readonly name: string };
 
 export const keyOf = ({ kind, id }: Ending) => `${kind} ${id}`;
 

@@ -4,10 +4,7 @@ import type { KeyChain } from './key-chain.ts';
 import { readKeyChains } from './read-key-chains.ts';
 
 /** The key chains of a tenant, read when the page opens. */
-export function useKeyChains(identity: Identity): {
-  readonly chains?: readonly KeyChain[];
-  readonly fault?: unknown;
-} {
+export function useKeyChains(identity: Identity): { readonly chains?: readonly KeyChain[]; readonly fault?: unknown } {
   const [state, setState] = useState<{ chains?: readonly KeyChain[]; fault?: unknown }>({});
   useEffect(() => {
     const leave = new AbortController();

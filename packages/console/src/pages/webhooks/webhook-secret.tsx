@@ -7,11 +7,7 @@ import { Time } from '../../parts/time.tsx';
 import { useAsked } from '../../parts/use-asked.ts';
 import type { Identity } from '../../shell/identities.ts';
 
-type State = {
-  readonly signing: 'v1' | 'off';
-  readonly createdAt: string | null;
-  readonly former: readonly unknown[];
-};
+type State = { readonly signing: 'v1' | 'off'; readonly createdAt: string | null; readonly former: readonly unknown[] };
 
 const READERS = ['issuance:manage', 'presentation:manage'];
 const DAY_SECONDS = 86_400;
