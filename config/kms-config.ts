@@ -27,7 +27,7 @@ const limits = {
 
 const LocalProvider = z.strictObject({ type: z.literal('local').describe('Keys sealed in the database of the service'), ...Tenants });
 
-const Mount = (standard: string) => Text.default(standard).describe('Where that way to log in is enabled');
+const Mount = (standard: string) => Text.default(standard).describe('Mount path of the login method');
 
 const VaultAuth = z.discriminatedUnion('method', [
   z.strictObject({
@@ -45,7 +45,7 @@ const VaultAuth = z.discriminatedUnion('method', [
     mount: Mount('kubernetes'),
     role: Text.describe('Name of the role'),
     tokenFile: Text.default('/var/run/secrets/kubernetes.io/serviceaccount/token').describe(
-      'Of the service account; read anew at each login',
+      'Token of the service account; read at each login',
     ),
   }),
 ]);
@@ -56,9 +56,9 @@ const VaultProvider = z.strictObject({
     .url({ protocol: /^https?$/ })
     .refine((text) => URL.canParse(text) && new URL(text).username === '', 'without user and password')
     .describe('Such as `https://vault.internal:8200`; http only for tests and for a sidecar on loopback'),
-  mount: Text.default('transit').describe('Where the engine Transit is mounted'),
-  namespace: Text.optional().describe('Of Vault Enterprise, or of OpenBao'),
-  auth: VaultAuth.describe('How the service logs in'),
+  mount: Text.default('transit').describe('Mount path of the Transit engine'),
+  namespace: Text.optional().describe('Namespace of Vault Enterprise or OpenBao'),
+  auth: VaultAuth.describe('Login method of the service'),
   ca: Text.optional().describe('File with the authorities (PEM) that its certificate may come from'),
   ...Tenants,
   atOnce: z.int().min(1).max(256).default(32).describe('Calls that may be under way at the same time'),
@@ -79,7 +79,7 @@ export const KmsProviderSchema = z.discriminatedUnion('type', [LocalProvider, Va
 export const VaultAuthSchema = VaultAuth;
 
 export const KmsConfigSchema = z.strictObject({
-  default: ProviderName.default('local').describe('Where keys are made unless something else is said'),
+  default: ProviderName.default('local').describe('Provider of new keys by default'),
   providers: z.record(ProviderName, KmsProviderSchema).describe('By the name that keys bear for ever; a provider is never renamed'),
   tenants: z
     .record(TenantIdSchema, ProviderName)

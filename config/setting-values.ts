@@ -118,7 +118,7 @@ function findDatabaseProblem(text: string): string | undefined {
     if (name === 'sslrootcert') continue;
     if (name !== 'sslmode') return 'of parameters, sslmode and sslrootcert are taken';
     if (!/^(disable|verify-ca|verify-full)$/.test(value)) {
-      return 'sslmode is disable, verify-ca or verify-full: with another one anybody between could read along';
+      return 'sslmode is disable, verify-ca or verify-full: other values allow eavesdropping';
     }
   }
   const isVerified = url.searchParams.get('sslmode')?.startsWith('verify') === true;

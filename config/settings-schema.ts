@@ -66,7 +66,7 @@ const PROVIDER = {
     .describe(
       'Issuer of an external OpenID provider, letter by letter as its tokens name it. Administrative access tokens then come from there, with `platform-service` in `aud`, and `/oauth2/token` gives none',
     ),
-  OIDC_INTERNAL_ISSUER_URL: issuerUrl.optional().describe('Where this service reaches the provider, when that is not `OIDC`'),
+  OIDC_INTERNAL_ISSUER_URL: issuerUrl.optional().describe('Address at which this service reaches the provider, if it differs from `OIDC`'),
   OIDC_CLIENT_ID: z.string().min(1).max(500).optional().describe('Client of this service at the provider; `GET /health` logs in with it'),
   OIDC_CLIENT_SECRET: z.string().min(1).max(4096).optional().describe('Its secret'),
   OIDC_CONSOLE_CLIENT_ID: z

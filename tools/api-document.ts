@@ -23,7 +23,7 @@ async function withRoutes<T>(use: (routes: readonly Route[]) => T): Promise<T> {
     DATABASE_URL: 'sqlite::memory:',
     MASTER_SECRET: 'no secret here since nothing is sealed with it',
     AUTH_CLIENT_ID: 'root',
-    AUTH_CLIENT_SECRET: 'nobody logs in with it',
+    AUTH_CLIENT_SECRET: 'no one can log in with it',
     LOG_LEVEL: 'silent',
   });
   try {

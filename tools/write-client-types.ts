@@ -48,7 +48,7 @@ if (process.argv[1]?.endsWith('write-client-types.ts') === true) {
     DATABASE_URL: 'sqlite::memory:',
     MASTER_SECRET: 'no secret here since nothing is sealed with it',
     AUTH_CLIENT_ID: 'nobody',
-    AUTH_CLIENT_SECRET: 'nobody logs in with it',
+    AUTH_CLIENT_SECRET: 'no one can log in with it',
     LOG_LEVEL: 'silent',
   });
   writeFileSync(FILE, clientTypes(collectRoutes(await openPlatform(settings, closers))));

@@ -16,7 +16,7 @@ const settings = readSettings({
   DATABASE_URL: 'sqlite::memory:',
   MASTER_SECRET: 'no secret here since nothing is sealed with it',
   AUTH_CLIENT_ID: 'nobody',
-  AUTH_CLIENT_SECRET: 'nobody logs in with it',
+  AUTH_CLIENT_SECRET: 'no one can log in with it',
   LOG_LEVEL: 'silent',
 });
 const routes = collectRoutes(await openPlatform(settings, closers));

@@ -126,7 +126,7 @@ export class NodeCertificates extends Certificates {
       certificates.push(certificate);
     }
     const hashes = new Set(certificates.map((certificate) => certificate.hash));
-    return hashes.size === certificates.length ? certificates : rejected('untrusted_chain', 'a certificate stands there twice');
+    return hashes.size === certificates.length ? certificates : rejected('untrusted_chain', 'a certificate is listed twice');
   }
 
   #search(chain: readonly Certificate[], index: AnchorIndex, now: Date, { purpose, haip }: ChainProfile): Search {

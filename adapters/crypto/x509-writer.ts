@@ -114,7 +114,7 @@ export class X509Writer extends CertificateAuthority {
       this.#signingCrypto(key, publicJwk),
     );
     // RFC 2986 section 3: the signature proves possession of the key.
-    if (!(await request.verify(webcrypto))) throw new Error('The signing key is not the one to be certified.');
+    if (!(await request.verify(webcrypto))) throw new Error('The signing key differs from the key to be certified.');
     return Buffer.from(request.rawData).toString('base64');
   }
 

@@ -88,7 +88,7 @@ export class OidcAccessTokens extends AccessTokens {
         throw new Failure('unauthenticated', this.#describe(error.reason));
       }
       if (!(error instanceof AuthorizationServerError)) throw error;
-      throw new Failure('unavailable', 'the identity provider cannot be asked at present', { cause: error });
+      throw new Failure('unavailable', 'the identity provider cannot be reached at present', { cause: error });
     }
   }
 }

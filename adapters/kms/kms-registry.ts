@@ -120,7 +120,7 @@ function isFor({ onlyFor }: NamedProvider, tenantId: string | undefined): boolea
 
 function assertAlgorithm({ name, provider: { algorithms } }: NamedProvider, algorithm: SigningAlgorithm): void {
   if (algorithms.includes(algorithm)) return;
-  throw new Failure('invalid_input', `The KMS provider "${name}" makes no keys for ${algorithm}, but for: ${algorithms.join(', ')}.`);
+  throw new Failure('invalid_input', `The KMS provider "${name}" creates no keys for ${algorithm}. Supported: ${algorithms.join(', ')}.`);
 }
 
 /** The creator of a key learns which provider does not respond; a wallet does not. */

@@ -194,7 +194,7 @@ async function fetchUserinfo(
   endpoint: string,
   { tenantId, accessToken }: { readonly tenantId: TenantId; readonly accessToken: string },
 ): Promise<RemoteResponse> {
-  if (!BEARER.test(accessToken)) throw userinfoFault('bad_answer', 'cannot be asked with that access token');
+  if (!BEARER.test(accessToken)) throw userinfoFault('bad_answer', 'rejects the access token');
   const answer = await call(remote, endpoint, {
     tenantId,
     method: 'GET',

@@ -21,11 +21,11 @@ export type RegistrarToken = { readonly token: string; readonly usableUntil: num
 const REFUSALS: ReadonlyMap<string, string> = new Map([
   ['invalid_grant', 'does not accept this username and password'],
   ['invalid_client', 'does not accept this client'],
-  ['unauthorized_client', 'does not let this client log in with a password'],
-  ['unsupported_grant_type', 'does not let anybody log in with a password'],
-  ['invalid_scope', 'wants a scope'],
+  ['unauthorized_client', 'does not allow this client to log in with a password'],
+  ['unsupported_grant_type', 'does not allow logins with a password'],
+  ['invalid_scope', 'requires a scope'],
   ['invalid_request', 'does not understand the login'],
-  ['access_denied', 'does not let this account in'],
+  ['access_denied', 'rejects this account'],
 ]);
 
 /**

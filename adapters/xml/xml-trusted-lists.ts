@@ -98,7 +98,7 @@ function scan(text: string, limits: XmlLimits): ScannedList {
   const { namespace, name } = TRUSTED_LIST_ROOT;
   if (root?.namespace !== namespace || root.local !== name) throw new TrustListRefusal('malformed', 'another root element');
   if (signature === undefined || isMisplaced) {
-    throw new TrustListRefusal('malformed', 'one signature is wanted, directly below the root element');
+    throw new TrustListRefusal('malformed', 'exactly one signature is required, directly below the root element');
   }
   return { root, signature, children: scanner.children.subarray(0), texts: scanner.texts };
 }

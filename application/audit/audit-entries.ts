@@ -19,7 +19,7 @@ const time = z.iso
 export const AuditLogQuery = z.object({
   tenant: z.string().max(63).optional().describe('Whose log; for `tenants:manage`, which otherwise reads that of the service'),
   actor: z.string().min(1).max(255).optional().describe('Client id, or `system` for the service itself'),
-  kind: z.enum(AUDIT_KINDS).optional().describe('What sort of thing was changed'),
+  kind: z.enum(AUDIT_KINDS).optional().describe('Kind of the changed object'),
   target: z.string().min(1).max(255).optional().describe('Id of the thing'),
   action: z.enum(AUDIT_ACTIONS).optional(),
   since: time.describe('Only entries of this time or later'),

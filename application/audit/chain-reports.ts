@@ -55,18 +55,18 @@ export function warningOf({ olderTenants, at: readTime }: Beginning): string | u
   const countText = olderTenants === 1 ? 'was 1 tenant' : `were ${olderTenants} tenants`;
   return (
     `the log begins on ${readTime.toISOString()}, when there ${countText} already. So it has to be where the service was updated ` +
-    'that day from a release without an audit log; otherwise somebody emptied the log before that'
+    'that day from a release without an audit log; otherwise the log was emptied before that'
   );
 }
 
 export function tenantMissingFault(latest: AuditEntry | undefined): ChainFault {
   const lastEntryNote = latest === undefined ? '' : `, which speaks of it last in entry ${latest.sequence}`;
-  const message = `there is no such tenant, and nobody removed it by the log of the service${lastEntryNote}`;
+  const message = `there is no such tenant, and the log of the service has no removal of it${lastEntryNote}`;
   return { sequence: 1, kind: 'removed', message };
 }
 
 export function unknownOriginFault(): ChainFault {
-  const message = 'there is such a tenant, but nobody made it by the log of the service, and that is not older';
+  const message = 'there is such a tenant, but the log of the service has no creation of it, and the log is not younger';
   return { sequence: 1, kind: 'unexpected', message };
 }
 

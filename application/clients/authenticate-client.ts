@@ -13,7 +13,7 @@ import { rootClientSince } from './issue-access-token.ts';
 import { type NoRights, rightsOf } from './rights.ts';
 
 const NO_RIGHTS: Readonly<Record<NoRights, string>> = {
-  removed: 'the client of this token was removed; it counts again when it is made anew',
+  removed: 'the client of this token was removed; the token is valid again if the client is created again',
   replaced: 'the secret of the client of this token was replaced; get a token with the new one',
   gone: 'the client of this token does not exist any more',
 };

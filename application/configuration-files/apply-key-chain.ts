@@ -40,13 +40,13 @@ export async function applyKeyChain(administration: Administration, { id, tenant
 function assertSameKey({ active, lastRotatedAt }: KeyChain, body: Body): void {
   if (!('key' in body)) {
     if (body.algorithm === undefined || body.algorithm === active.key.handle.algorithm) return;
-    throw invalidInput('algorithm', `the key chain is for ${active.key.handle.algorithm}; give another one an id of its own`);
+    throw invalidInput('algorithm', `the key chain is for ${active.key.handle.algorithm}; use another id for another algorithm`);
   }
   const { pkcs8, publicJwk } = parsePrivateKey(body.key as string | JsonObject);
   pkcs8.fill(0);
   // A rotated key differs from the imported one, as intended.
   if (lastRotatedAt !== undefined || thumbprint(publicJwk) === thumbprint(active.key.publicJwk)) return;
-  throw invalidInput('key', 'the key chain has another key; give this one an id of its own');
+  throw invalidInput('key', 'the key chain has another key; use another id for this one');
 }
 
 /** The mutable properties; the usages in their stored order, if they are the same. */

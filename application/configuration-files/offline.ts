@@ -15,7 +15,7 @@ import { RegistrationCertificates } from '../registrar/registration-certificates
 import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { type CertifiedList, ListSigners, type SignerAndContent } from '../trust-lists/list-signers.ts';
 
-const rejectOffline = () => Promise.reject(new RegistrarError('unavailable', 'no registrar is asked during the import'));
+const rejectOffline = () => Promise.reject(new RegistrarError('unavailable', 'no registrar is called during the import'));
 
 /** A registrar without network: a start must not depend on it, so logins are tested when they are used. */
 export const OFFLINE_REGISTRAR: Registrar = {

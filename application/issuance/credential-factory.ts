@@ -207,7 +207,7 @@ function randomFraction(random: Random): number {
 }
 
 function missingSignature(): never {
-  throw new Error('The key provider made fewer signatures than it was asked for.');
+  throw new Error('The key provider returned fewer signatures than requested.');
 }
 
 function headerOf(chain: KeyChain) {

@@ -98,7 +98,7 @@ export class HolderKeys extends needs({ signatures: Signatures, keyAttestations:
       collected.nonces.add(assertJwtProofClaims(proof, { audience: tenant.issuer, clientId, now }));
       // OpenID4VCI 1.0 section 8.3: a key binds at most one credential
       const name = thumbprint(proof.key);
-      if (collected.keys.has(name)) throw new Failure('invalid_proof', 'the same key stands in two proofs');
+      if (collected.keys.has(name)) throw new Failure('invalid_proof', 'the same key is in two proofs');
       collected.keys.set(name, proof.key);
       if (attestations === 'ignored') continue;
       if (proof.keyAttestation !== undefined) collected.attested.add(proof.keyAttestation);

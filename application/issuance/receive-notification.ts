@@ -53,7 +53,7 @@ export class ReceiveNotification extends needs({
     const { batches = [] } = (session && (await transaction.reads.issued(session.id))) ?? {};
     const batch = batches.find(({ id }) => id === walletNotification.id);
     if (session === undefined || batch === undefined) {
-      throw new Failure('invalid_notification_id', 'no credential was handed out under this id');
+      throw new Failure('invalid_notification_id', 'no credential was issued with this notification_id');
     }
     const configurationId = batch.credentialConfigurationId;
     const notification = { ...walletNotification, credentialConfigurationId: configurationId, at: now.toISOString() };

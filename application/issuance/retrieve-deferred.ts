@@ -159,7 +159,7 @@ export class RetrieveDeferred extends needs({
       const commitResult = await tenantTransaction.tryCommit(retrieve(session, transaction, spending), FAILURES);
       if (commitResult !== 'session') return { status: 200, ...sealed };
     }
-    // The credentials or their session were revoked, or the session is over: the transaction ends without credentials.
+    // The credentials or their session were revoked, or the session has ended: the transaction ends without credentials.
     const errorMessage = isRevoked ? CREDENTIALS_REVOKED : SESSION_OVER;
     const refusal = { ...spending, deferred: { id, act: 'refuse', errorMessage } } as const;
     await tenantTransaction.commit(refusal, { ...FAILURES, deferred: requestDeniedError });

@@ -49,7 +49,7 @@ export class AuthorizationCodeGrant extends needs({
       const holder = { ...grant, holder: recordedRedemption.holder };
       // Created before the code is redeemed, so that a failing key provider does not cost the wallet its code.
       const answer = await tokenIssuer.respond(tenant, holder, caller, configurationIds, now);
-      const createCodeUsedError = () => invalidGrantError('the code was used before, or its offer is over');
+      const createCodeUsedError = () => invalidGrantError('the code was used before, or its offer has ended');
       const change = { grant: { id: grant.id, act: 'redeem', redemption: recordedRedemption }, session: redeemableSession(grant) } as const;
       try {
         await transaction.claim(
@@ -84,7 +84,7 @@ function assertSameRequest(authorization: GrantedAuthorization, redemption: Auth
   if (authorization.redirectUri !== redemption.redirectUri) {
     // OAuth 2.0 for First-Party Applications section 6: no redirect brought the code
     const isOptional = authorization.interactive === true && redemption.redirectUri === undefined;
-    if (!isOptional) throw invalidGrantError('redirect_uri is not the one of the authorization request');
+    if (!isOptional) throw invalidGrantError('redirect_uri differs from the authorization request');
   }
   // RFC 7636 section 4.6
   if (authorization.codeChallenge !== undefined && !verifyPkce(redemption.codeVerifier, authorization.codeChallenge)) {

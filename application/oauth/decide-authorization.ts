@@ -137,5 +137,5 @@ export class DecideAuthorization extends needs({
 }
 
 function createRequestOverError(): Failure {
-  return new Failure('invalid_request', 'the request was answered already, or its offer is over');
+  return new Failure('invalid_request', 'the request was answered already, or its offer has ended');
 }

@@ -142,5 +142,5 @@ export class InteractionPresentation extends needs({
 }
 
 function unavailable(cause: Error): Failure {
-  return new Failure('unavailable', 'the issuer cannot ask for the presentation at present', { cause });
+  return new Failure('unavailable', 'the issuer cannot request the presentation at present', { cause });
 }

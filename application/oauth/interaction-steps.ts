@@ -64,7 +64,7 @@ export class InteractionSteps extends needs({
     now: Date,
   ): Promise<{ readonly change: Change; readonly answer: WireResponse }> {
     const [action] = interaction.actions;
-    if (action === undefined) throw new Error('nothing is left to ask for');
+    if (action === undefined) throw new Error('no interaction is left');
     const { id } = authorization;
     const { wire } = interaction;
     const { pending, details, handles } =
@@ -98,7 +98,7 @@ export class InteractionSteps extends needs({
   /**
    * Requests the next remaining action, or ends with a code.
    * @param interaction the current one; the run has the stored authorization.
-   * @throws Failure of the wire's session when another step was first or the offer is over.
+   * @throws Failure of the wire's session when another step was first or the offer has ended.
    */
   async proceed({ tenant, authorization, now, spending }: InteractionStep, interaction: Interaction): Promise<WireResponse> {
     if (interaction.actions.length > 0) {
@@ -126,7 +126,7 @@ export class InteractionSteps extends needs({
     if (session === null) return run;
     const offerSession = (await this.ports.store.read(run.tenant.tenantId).session(session.id))?.session;
     if (isOffered(offerSession, request.credentialConfigurationIds, run.now)) return { ...run, session: offerSession };
-    throw await this.deny(run, 'the offer is over');
+    throw await this.deny(run, 'the offer has ended');
   }
 
   /**

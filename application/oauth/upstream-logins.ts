@@ -72,6 +72,6 @@ export function nameOf(error: string): string {
 
 export const OFFER_IS_OVER: FailedLogin = {
   error: 'access_denied',
-  description: 'the offer is over',
+  description: 'the offer has ended',
   reason: 'the offer ended during the login',
 };

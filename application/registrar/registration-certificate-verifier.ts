@@ -94,5 +94,5 @@ function statusRefusal({ reason }: Refusal): RegistrationCertificateRefusal {
   if (reason === 'status_revoked') return new RegistrationCertificateRefusal('it is revoked');
   if (reason === 'status_suspended') return new RegistrationCertificateRefusal('it is suspended');
   const isTemporary = reason === 'status_unavailable';
-  return new RegistrationCertificateRefusal(`its status cannot be told (${reason})`, isTemporary);
+  return new RegistrationCertificateRefusal(`its status cannot be determined (${reason})`, isTemporary);
 }

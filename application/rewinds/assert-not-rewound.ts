@@ -77,7 +77,7 @@ export function findSuspicion(history: History, observer: Observer): Suspicion |
   if ((sighting === undefined || isOutdatedRecord) && place !== newest.place)
     return createSuspicion(
       'the database is not where it was, as after a backup was restored or a standby took over, and this machine has not ' +
-        'seen it before: nobody here knows whether something is missing',
+        'seen it before, so it is unknown if something is missing',
       positionOf(newest),
     );
   const otherSighting = sighting === undefined ? sightings.find((sighting) => sighting.address === address) : undefined;

@@ -74,7 +74,7 @@ export class RevokeSession extends needs({ ...TRANSACTION_PORTS, statusAllocator
         'conflict',
         requestedId === undefined
           ? 'this session issued no credential that has a status'
-          : `this session issued no credential of ${requestedId} that has a status`,
+          : `this session issued no credential of ${requestedId} with a status`,
       );
     }
     const changedCount = await countChanged(transaction, changes, revocation.status);

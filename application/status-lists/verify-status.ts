@@ -190,7 +190,7 @@ export class StatusVerifier extends needs({
     const isOwn = tenantId === question.tenant.tenantId;
     const tenant = isOwn ? question.tenant : await tenantConfigurations.readStored(tenantId);
     if (tenant === undefined || !(await isIssuedBy(tenant, question))) {
-      throw new Refusal('status_invalid', 'the list belongs to somebody else');
+      throw new Refusal('status_invalid', 'the list belongs to another tenant');
     }
     const { revocation } = question;
     if (revocation === undefined) return;

@@ -108,7 +108,7 @@ export class TenantConfigurations {
     if (state === undefined) throw new Failure('unauthenticated', 'the client of this token does not exist any more');
     const tenant = this.forState(state);
     if (state.status !== SERVING) throw new Failure('forbidden', 'the tenant is suspended');
-    if (hasEnded(state, this.#ports.clock.now())) throw new Failure('forbidden', 'the time of the tenant is over');
+    if (hasEnded(state, this.#ports.clock.now())) throw new Failure('forbidden', 'the end date of the tenant has passed');
     return tenant;
   }
 

@@ -21,7 +21,7 @@ export class RemoveEndedTenants extends needs({ store: Store, eventBus: EventBus
         removed++;
         eventBus.publish({ type: 'tenant', tenantId });
       } catch (error) {
-        log.error('a tenant whose time is over cannot be removed', { tenantId }, error);
+        log.error('a tenant past its end date cannot be removed', { tenantId }, error);
       }
     }
     return { removed, mayBeMore: removed > 0 && due.length === limit };

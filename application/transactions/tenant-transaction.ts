@@ -131,7 +131,7 @@ export class TenantTransaction {
   async tryCommit(change: Change, failures: CommitFailures): Promise<'done' | 'session'> {
     // Created on demand: the error with its stack costs more than everything else here.
     let sessionFailure: Failure | undefined;
-    const createSessionFailure = () => (sessionFailure = new Failure('conflict', 'the session is over'));
+    const createSessionFailure = () => (sessionFailure = new Failure('conflict', 'the session has ended'));
     try {
       await this.commit(change, { ...failures, session: createSessionFailure });
       return 'done';

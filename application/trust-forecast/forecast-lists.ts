@@ -40,7 +40,7 @@ function adviceOf(held: StoredListSummary['held']): string {
   if (held === null) return 'nothing, as long as its operator publishes a newer one: it is looked for all the time';
   if (held.signer !== undefined)
     return 'compare the fingerprint of the new signer with what the operator published, and confirm it: POST /trust/lists/{id}/confirm-signer';
-  return `ask the operator for a right release: ${held.reason}`;
+  return `ask the operator for a valid version: ${held.reason}`;
 }
 
 type Use = { readonly id: string; readonly followed: string | undefined; readonly affects: AffectedConfigurations };
@@ -112,7 +112,7 @@ type CertificateUse = ParsedCertificate & {
   readonly advice: string;
 };
 
-const NEXT_ISSUER = 'ask the issuer for its next certificate, and name it in trustAnchors beside this one';
+const NEXT_ISSUER = 'ask the issuer for its next certificate, and add it to trustAnchors';
 const nextSigner = (member: 'signedBy' | 'walletProviderTrustListCertificates') =>
   `ask the operator of the list who signs it then, and name that certificate in ${member} beside this one`;
 
@@ -141,7 +141,7 @@ export function endingPublishedLists({ published, chains }: ForecastSubject): re
       renews,
       affects: { issuance: [], presentation: [] },
       advice: renews
-        ? 'nothing: it is signed anew before that'
+        ? 'nothing: it is signed again before that'
         : 'give it a key chain that lasts: whoever reads it takes nobody on it any more then',
     };
   });

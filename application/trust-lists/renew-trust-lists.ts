@@ -47,7 +47,7 @@ export class RenewTrustLists extends needs({ store: Store, log: Log, trustListPu
       if (isEnding) log.warn(`a trust list ends with the certificate of its signer: ${advice}`, logFields);
       return list !== undefined;
     } catch (error) {
-      log.error(`a trust list cannot be signed anew and will end: ${advice}`, logFields, error);
+      log.error(`a trust list cannot be signed again and will expire: ${advice}`, logFields, error);
       return false;
     }
   }

@@ -30,7 +30,7 @@ export class ServeTrustList extends needs({ store: Store, clock: Clock }) {
     const { jwt, nextUpdate } = published;
     const remainingSeconds = Math.floor((nextUpdate.getTime() - clock.now().getTime()) / 1000);
     if (remainingSeconds <= 0) {
-      const message = 'the list has ended and was not signed anew yet';
+      const message = 'the list has expired and was not signed again yet';
       throw new Failure('unavailable', { message, retryAfterSeconds: RETRY_SECONDS });
     }
     const signature = jwt.slice(jwt.lastIndexOf('.') + 1);

@@ -78,7 +78,7 @@ function clientIdOf(chain: KeyChain): string {
   if (certificate === undefined || isSameName(certificate.subject, certificate.issuer)) {
     throw invalidInput(
       'accessKeyChainId',
-      `The certificate of the key chain "${chain.id}" is self-signed. Wallets want one that a CA issued.`,
+      `The certificate of the key chain "${chain.id}" is self-signed. Wallets require one that a CA issued.`,
     );
   }
   return x509HashClientId(leaf);

@@ -167,7 +167,7 @@ function findKeyChainProblem(id: string, chains: readonly KeyChain[], path: stri
     chain === undefined
       ? `There is no key chain "${id}".`
       : chain.root === undefined
-        ? `The key chain "${id}" came from outside and has no CA of its own. Give its CA as a certificate.`
-        : `The key chain "${id}" signs no credentials, so nobody could be trusted by it.`;
+        ? `The key chain "${id}" has certificates of an external authority and no CA of its own. Give its CA as a certificate.`
+        : `The key chain "${id}" signs no credentials, so it cannot be a trust anchor.`;
   return { path: `${path}.keyChainId`, message };
 }

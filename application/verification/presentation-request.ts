@@ -15,10 +15,10 @@ export const PresentationRequestBody = object({
     .describe('uri: an address that starts a wallet; dc-api: a request for navigator.credentials.get'),
   requestId: z.string().min(1).max(128).describe('id of the presentation configuration'),
   webhook: WebhookConfig.optional().describe('instead of the configured one'),
-  redirectUri: RedirectUri.optional().describe('instead of the configured one; nobody is redirected with dc-api'),
+  redirectUri: RedirectUri.optional().describe('instead of the configured one; without effect with dc-api'),
   transaction_data: z.array(TransactionData).max(20).optional().describe('instead of the configured; empty: none'),
   reference: SessionReference.optional(),
-  origin: z.string().min(1).max(500).optional().describe('With dc-api: the one of the expectedOrigins whose page asks'),
+  origin: z.string().min(1).max(500).optional().describe('With dc-api: the expectedOrigin whose page sends the request'),
 }).meta({ id: 'PresentationRequest' });
 export type PresentationRequestBody = z.infer<typeof PresentationRequestBody>;
 
@@ -48,7 +48,7 @@ export function originsOf(
   const configuredOrigins = expectedOrigins ?? [];
   const allowedOrigins = configuredOrigins.length === 0 ? [new URL(publicUrl).origin] : configuredOrigins;
   if (requestedOrigin === undefined) return allowedOrigins;
-  if (!allowedOrigins.includes(requestedOrigin)) throw invalidInput('origin', 'It is none of the expectedOrigins.');
+  if (!allowedOrigins.includes(requestedOrigin)) throw invalidInput('origin', 'It is not one of the expectedOrigins.');
   return [requestedOrigin];
 }
 

@@ -27,7 +27,7 @@ export async function openStored(
       // A command that needs no keys also works without the secrets of their providers.
       ...(!withKeys && !isAnySecretInVault(storedEnvironment) && { KMS_CONFIG: JSON.stringify(LOCAL_KEYS) }),
       AUTH_CLIENT_ID: 'root',
-      AUTH_CLIENT_SECRET: 'nobody logs in with it',
+      AUTH_CLIENT_SECRET: 'no one can log in with it',
     }),
   );
   const url = settings.DATABASE_URL;

@@ -23,7 +23,7 @@ if (positionals.length > 0) endWithUsage(USAGE, 'it takes no arguments');
 try {
   process.exitCode = (await reseal()) ? 0 : 1;
 } catch (error) {
-  console.error(`not all was sealed anew: ${error instanceof Error ? error.message : String(error)}`);
+  console.error(`not everything was resealed: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;
 }
 
@@ -88,5 +88,5 @@ async function resealPass(maintenance: Maintenance, pending: number): Promise<nu
  * @param pending the number of texts that were counted when the pass began.
  */
 export function progressOf(done: number, pending: number): string {
-  return done > pending ? `${done} sealed anew` : `${done} of ${pending} sealed anew`;
+  return done > pending ? `${done} resealed` : `${done} of ${pending} resealed`;
 }

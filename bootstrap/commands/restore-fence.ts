@@ -42,7 +42,7 @@ async function run(): Promise<boolean> {
         report: (line) => console.error(line),
       },
     );
-    if (isDone) console.log('Nothing that was handed out before counts any more. The service can be started.');
+    if (isDone) console.log('Values that were issued before are no longer valid. The service can be started.');
     else
       console.error(
         'Nothing says that this database went back in time, so nothing was changed. If you know that it did, run it again with --force.',

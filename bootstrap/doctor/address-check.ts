@@ -47,7 +47,7 @@ async function certificateFindings(publicUrl: string, now: Date): Promise<Findin
       fault(
         'certificate',
         `wallets do not trust that of ${address.hostname}: ${rejection}`,
-        'let the proxy send the certificate with all intermediate certificates, from a public authority',
+        'configure the proxy to send the certificate with all intermediate certificates, from a public authority',
       ),
     );
   const days = daysUntil(validUntil, now);
@@ -81,7 +81,7 @@ function identityFindings(root: Answer, { publicUrl, version, commit }: Publishe
       fault(
         CHECK,
         `what answers at ${publicUrl}/ (${root.status}) is not this service`,
-        'let the proxy hand on that path as it is, to the port of the service',
+        'configure the proxy to forward that path unchanged to the port of the service',
       ),
     ];
   if (description['issuerUrlTemplate'] !== `${publicUrl}/{tenant}`)
@@ -130,7 +130,7 @@ async function healthFinding(publicUrl: string): Promise<Finding> {
 async function wellKnownFindings({ publicUrl, tenantId }: PublishedService): Promise<Finding[]> {
   const { origin, pathname } = new URL(publicUrl);
   const path = pathname.replace(/\/$/, '');
-  const advice = `let the proxy hand on ${origin}/.well-known/ as it is: these documents stand at the root of the host`;
+  const advice = `configure the proxy to forward ${origin}/.well-known/ unchanged: these documents are at the root of the host`;
   const findings: Finding[] = [];
   for (const [name, member] of [
     ['openid-credential-issuer', 'credential_issuer'],
@@ -156,10 +156,10 @@ async function proxyFindings(publicUrl: string, root: Answer): Promise<Finding[]
   // Both requests are refused, and the error detail tells whether the token arrived.
   const outcomeOf = (answer: Answer) => `${answer.status} ${String(jsonOf(answer)?.['detail'])}`;
   if (outcomeOf(withoutToken) === outcomeOf(withToken))
-    findings.push(fault('proxy', 'the header Authorization does not arrive', 'let the proxy hand on all headers of requests'));
+    findings.push(fault('proxy', 'the header Authorization does not arrive', 'configure the proxy to forward all request headers'));
   const lostHeaders = SECURITY_HEADERS.filter((name) => root.headers[name] === undefined);
   if (lostHeaders.length > 0)
-    findings.push(warning('proxy', `answers lose ${lostHeaders.join(', ')}`, 'let the proxy hand on all headers of answers'));
+    findings.push(warning('proxy', `answers lose ${lostHeaders.join(', ')}`, 'configure the proxy to forward all response headers'));
   const headers = { 'Content-Type': 'application/json', 'Content-Length': String(LARGE_BODY) };
   const largeBody = await httpRequest(`${publicUrl}/tenant`, { method: 'POST', headers, body: Buffer.alloc(LARGE_BODY, 32) }).catch(
     () => undefined,
@@ -169,7 +169,7 @@ async function proxyFindings(publicUrl: string, root: Answer): Promise<Finding[]
       warning(
         'proxy',
         `something in front of the service refuses bodies of ${LARGE_BODY / 1_048_576} MiB`,
-        'raise its limit (nginx: client_max_body_size 20m); the service has smaller ones of its own',
+        'raise its limit (nginx: client_max_body_size 20m); the service has its own smaller limits',
       ),
     );
   return findings.length > 0 ? findings : [ok('proxy', 'headers and bodies arrive as they were sent')];

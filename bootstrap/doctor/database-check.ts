@@ -92,7 +92,7 @@ async function postgresFindings(database: Database, { DATABASE_URL, DATABASE_POO
   if (rights['standby'] === true || rights['read_only'] === 'on')
     findings.push(fault(CHECK, `${address} takes no writes`, 'name the primary in DATABASE_URL'));
   const addFault = (message: string) =>
-    findings.push(fault(CHECK, message, 'let the user own the tables of the service: alter table … owner to …'));
+    findings.push(fault(CHECK, message, 'make the user the owner of the tables of the service: alter table … owner to …'));
   if (rights['creates'] !== true) addFault('the user may make no tables and functions in its schema, which upgrades do');
   if (Number(rights['closed_tables']) > 0) addFault(`the user may not read and write ${String(rights['closed_tables'])} tables`);
   if (Number(rights['closed_functions']) > 0) addFault(`the user may not call ${String(rights['closed_functions'])} functions`);
@@ -101,7 +101,7 @@ async function postgresFindings(database: Database, { DATABASE_URL, DATABASE_POO
       warning(
         CHECK,
         `${String(rights['foreign_tables'])} tables belong to another user`,
-        'let the user of DATABASE_URL own them, since upgrades change them: alter table … owner to …, or reassign owned by … to …',
+        'make the user of DATABASE_URL their owner, because upgrades change them: alter table … owner to …, or reassign owned by … to …',
       ),
     );
   const connections = Number(rights['connections']);
@@ -109,7 +109,7 @@ async function postgresFindings(database: Database, { DATABASE_URL, DATABASE_POO
     findings.push(
       warning(
         CHECK,
-        `it lets ${connections} connections in, and DATABASE_POOL is ${DATABASE_POOL} for each start`,
+        `it allows ${connections} connections, and DATABASE_POOL is ${DATABASE_POOL} for each start`,
         'lower DATABASE_POOL, or raise max_connections of PostgreSQL',
       ),
     );

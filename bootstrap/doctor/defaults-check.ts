@@ -89,11 +89,7 @@ function connectionFindings({ DATABASE_URL, AMQP_URL, OUTBOUND_ALLOW }: Settings
 function limitFindings(settings: Settings): Finding[] {
   const unlimited = LIMITS.filter((name) => settings[name] === 0);
   const findings = unlimited.map((name) =>
-    warning(
-      CHECK,
-      `${name} is 0, so anybody may call as often as they like`,
-      `remove ${name} from the environment for its default, or set a limit above 0`,
-    ),
+    warning(CHECK, `${name} is 0, so calls are not limited`, `remove ${name} from the environment for its default, or set a limit above 0`),
   );
   if (settings.LOG_LEVEL === 'silent')
     findings.push(warning(CHECK, 'LOG_LEVEL is silent', 'set LOG_LEVEL to info or warn: the reason of a failure is recorded nowhere else'));

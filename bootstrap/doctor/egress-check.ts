@@ -84,14 +84,14 @@ async function checkIdentityProvider(settings: Settings): Promise<Finding[]> {
   try {
     if (probe === undefined) return [];
     await probe.check();
-    return [ok('identity-provider', `${settings.OIDC} lets this service in`)];
+    return [ok('identity-provider', `${settings.OIDC} accepts this service`)];
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return [
       fault(
         'identity-provider',
         `${settings.OIDC}: ${reason}`,
-        'check OIDC and OIDC_CLIENT_SECRET, and that the provider can be reached from here: until then nobody can log in',
+        'check OIDC and OIDC_CLIENT_SECRET, and that the provider can be reached from here: until then no login works',
       ),
     ];
   } finally {

@@ -65,12 +65,12 @@ function checkNode({ nodeVersion }: Machine): Finding {
     return fault('node', `this is Node ${nodeVersion}`, 'install Node 24.7 or newer, see docs/installing.md');
   return major === 24
     ? ok('node', `Node ${nodeVersion}`)
-    : warning('node', `Node ${nodeVersion} is not the one that this release was tested on`, 'use Node 24');
+    : warning('node', `Node ${nodeVersion} is not the version that this release was tested with`, 'use Node 24');
 }
 
 function checkMemory({ CACHE_MEMORY, BODY_MEMORY, WORKERS }: Settings, machine: Machine): Finding {
   const neededMib = WORKERS * (CACHE_MEMORY + BASE_MIB + TRUST_LIST_MIB) + Math.max(BODY_MEMORY, WORKERS > 1 ? WORKERS * 20 : 0);
-  const message = `up to ${neededMib} MiB are wanted (WORKERS, CACHE_MEMORY, BODY_MEMORY), and there are ${machine.memoryMib}`;
+  const message = `up to ${neededMib} MiB are needed (WORKERS, CACHE_MEMORY, BODY_MEMORY), and there are ${machine.memoryMib}`;
   if (neededMib > machine.memoryMib) return fault('memory', message, 'lower CACHE_MEMORY or WORKERS, or give the machine more');
   if (CACHE_MEMORY > machine.heapMib / 2)
     return warning(

@@ -125,8 +125,7 @@ async function listFindings({ maintenance }: Store, now: Date): Promise<Finding[
     .slice(0, MAX_LINES)
     .map(({ tenantId, id }) => fault('lists', `the trust list "${id}" of ${tenantId} has ended`, advice));
   const heldCount = await maintenance.countHeldTrustLists(new Date(now.getTime() - 48 * HOUR_MS));
-  if (heldCount > 0)
-    findings.push(warning('lists', `${heldCount} trust lists of others need somebody to look at them`, 'GET /trust/lists names them'));
+  if (heldCount > 0) findings.push(warning('lists', `${heldCount} followed trust lists need an operator`, 'GET /trust/lists names them'));
   const failingCount = await maintenance.failingLists(new Date(now.getTime() - HOUR_MS));
   if (failingCount > 0)
     findings.push(warning('lists', `${failingCount} status lists that credentials follow cannot be had`, 'GET /cache/stats names them'));

@@ -48,7 +48,7 @@ const measureJob = (measureStored: MeasureStored, metrics: Metrics): Job => ({
   begin: () => measureStored.begin(metrics, TENANTS),
 });
 
-export const LISTS_RENEWED = 'trust lists signed anew';
+export const LISTS_RENEWED = 'trust lists signed again';
 export const CHAINS_RENEWED = 'key chains renewed';
 
 /** Rows that one batch of a job changes. */
@@ -234,7 +234,7 @@ function tenantJobs(container: Container): readonly Job[] {
   return [
     batchJob('end-tenants', 30, async (now) => {
       const { removed, mayBeMore } = await removeEndedTenants.execute(now, TENANTS);
-      logBatch('tenants removed whose time is over', { count: removed });
+      logBatch('tenants removed after their end date', { count: removed });
       return mayBeMore;
     }),
     batchJob('remove-tenants', 30, async (now) => {

@@ -99,7 +99,7 @@ function complete(environment: Environment): FirstStart {
   if (missingNames.includes('MASTER_SECRET') && !environment['DATABASE_URL'] && existsSync(database)) {
     throw new SettingsError([
       `MASTER_SECRET: is missing from ${file}, and without it nothing in ${database} opens; restore the file or set ` +
-        'MASTER_SECRET. To begin anew, remove the database',
+        'MASTER_SECRET. To start over, remove the database',
     ]);
   }
   const values = generate(missingNames);

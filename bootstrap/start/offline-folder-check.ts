@@ -27,7 +27,7 @@ export async function checkFolderOffline(
       DATABASE_URL: 'sqlite::memory:',
       MASTER_SECRET: 'no secret here since nothing is sealed with it',
       AUTH_CLIENT_ID: AUTH_CLIENT_ID || 'root',
-      AUTH_CLIENT_SECRET: 'nobody logs in with it',
+      AUTH_CLIENT_SECRET: 'no one can log in with it',
       LOG_LEVEL: 'silent',
       PUBLIC_URL,
       OUTBOUND_ALLOW,

@@ -192,9 +192,7 @@ async function warnOfFormerSecrets(store: OrmStore, { keyIds }: Cipher, log: Log
   const neededCount = formerKeyIds.filter((id) => !resealed.includes(id)).length;
   if (neededCount === 0) log.info('nothing is sealed under the former secrets any more; take them out of MASTER_SECRET');
   else
-    log.warn('data is sealed under former secrets; `npx vidimus reseal` (in a clone `npm run reseal`) seals it anew', {
-      former: neededCount,
-    });
+    log.warn('data is sealed under former secrets; `npx vidimus reseal` (in a clone `npm run reseal`) reseals it', { former: neededCount });
 }
 
 type Dispatch = {

@@ -137,7 +137,7 @@ export class Supervisor {
       try {
         const worker = await this.#startServingWorker(false);
         this.#restartCount++;
-        this.#log.info('a worker was started anew', { pid: worker.pid });
+        this.#log.info('a worker was restarted', { pid: worker.pid });
         this.#replaceAtEnd(worker, restartPause);
       } catch (error) {
         if (this.#isStopping) return;

@@ -45,7 +45,7 @@ function parseYaml(text: string): { value: Json } | { fault: string } {
       oddKey ||= !isScalar(key) || !['string', 'number'].includes(typeof key.value);
     },
   });
-  if (oddKey) return { fault: 'has a member whose name is neither text nor a number' };
+  if (oddKey) return { fault: 'has a property whose name is neither text nor a number' };
   try {
     const value: unknown = document.toJS();
     return isJson(value) ? { value } : { fault: 'has a value that JSON does not have, or too many; integers go up to 2^53 - 1' };

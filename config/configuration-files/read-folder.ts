@@ -70,7 +70,7 @@ class FolderReader {
       const entry = this.#stat(name);
       if (entry === undefined) continue;
       if (!entry.isDirectory()) {
-        if (!IGNORED.has(name)) this.#fault(name, 'has no business here: each tenant has a folder of its own');
+        if (!IGNORED.has(name)) this.#fault(name, 'is not expected here: each tenant has its own folder');
         continue;
       }
       this.tenants.push(name);

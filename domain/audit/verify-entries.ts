@@ -34,7 +34,7 @@ const EMPTY_LOG_FAULT: ChainFault = {
   sequence: 1,
   kind: 'removed',
   message:
-    'the log of the service is empty, although every start of the service begins it: somebody emptied it, or no ' +
+    'the log of the service is empty, although every start of the service writes to it: it was emptied, or no ' +
     'service of this release was started on this database yet',
 };
 
@@ -73,11 +73,7 @@ function findEntryProblem(
   if (verdicts.includes('unknown_key')) return { sequence, kind: 'unknown_key', message: `entry ${sequence} ${OTHER_SECRET}` };
   if (isMovedEntry(macs, scope, entry, neighbours))
     return { sequence, kind: 'reordered', message: `entry ${sequence} stood in another place` };
-  return {
-    sequence,
-    kind: 'altered',
-    message: `entry ${sequence} was altered or put there by somebody else, or one before it was taken away`,
-  };
+  return { sequence, kind: 'altered', message: `entry ${sequence} was altered or inserted, or an entry before it was removed` };
 }
 
 function notedBreak(entry: AuditEntry): ChainFault {

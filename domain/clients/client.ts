@@ -77,7 +77,7 @@ const allowList = (what: string) =>
 
 export const ClientCreation = object({
   clientId: ClientId.describe('`client_id` at `POST /oauth2/token`; unique in the whole service'),
-  roles: listUpTo(Role, 20).describe('Only those that you hold yourself can be granted'),
+  roles: listUpTo(Role, 20).describe('Only roles that you have yourself can be granted'),
   secret: z
     .string()
     .min(16, 'at least 16 characters; leave it out and one is generated')

@@ -44,7 +44,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     path: /^walletProviderTrustLists\.\d+$/,
     message: /^The trust list cannot be used/,
     acceptedBy: FIRST_RELEASE,
-    because: 'security: nobody says who signs the list',
+    because: 'security: the signer of the list is not configured',
     change: 'give the certificate of its signer in walletProviderTrustListCertificates',
   },
   {
@@ -74,7 +74,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'presentation-configuration',
     path: /^dcql_query\.credentials\.\d+\.(claims|claim_sets|trusted_authorities)\./,
     message:
-      /^(A path begins with the name|The id stands there already|A key identifier is base64url|It belongs to mso_mdoc|has to be at most 2147483647)/,
+      /^(A path begins with the name|The id is used twice|A key identifier is base64url|It belongs to mso_mdoc|has to be at most 2147483647)/,
     acceptedBy: FIRST_RELEASE,
     because: 'OpenID4VP 1.0 sections 6.1, 6.1.1.1, 6.3, 7 and B.2.4: wallets reject the whole request',
     change: 'remove what the message names from the query',
@@ -82,7 +82,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
   {
     kind: 'presentation-configuration',
     path: /^dcql_query\.credential_sets\.\d+\.options\./,
-    message: /^The id stands there already/,
+    message: /^The id is used twice/,
     acceptedBy: FIRST_RELEASE,
     because: 'OpenID4VP 1.0 section 6.2: an option names each credential once',
     change: 'name each credential once',
@@ -133,7 +133,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     message: /^Readers cannot tell this entity/,
     acceptedBy: FIRST_RELEASE,
     because: 'security: the revocations of one entity would count for the other',
-    change: 'give each entity a name of its own',
+    change: 'give each entity its own name',
   },
   {
     kind: 'trust-list',

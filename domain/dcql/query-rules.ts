@@ -154,7 +154,7 @@ function* findUnsupportedClaimProblems({ format, claims = [], claim_sets = [] }:
     }
     // OpenID4VP 1.0 section 7: a credential is an object, so null and positions select nothing of it.
     if (path.length > 0 && typeof path[0] !== 'string') {
-      yield { path: [...claim, 'path', 0], rule: 'path', message: 'A path begins with the name of a member.' };
+      yield { path: [...claim, 'path', 0], rule: 'path', message: 'A path begins with the name of a property.' };
     }
   }
   for (const [i, set] of claim_sets.entries()) {
@@ -165,7 +165,7 @@ function* findUnsupportedClaimProblems({ format, claims = [], claim_sets = [] }:
 /** OpenID4VP 1.0 sections 6.1 and 6.2: a set or an option names each id once. */
 export function* findRepeatedIdProblems(ids: readonly string[], place: PropertyKey[]): Iterable<Problem> {
   for (const [i, id] of ids.entries()) {
-    if (ids.indexOf(id) < i) yield { path: [...place, i], rule: 'repeated_id', message: 'The id stands there already.' };
+    if (ids.indexOf(id) < i) yield { path: [...place, i], rule: 'repeated_id', message: 'The id is used twice.' };
   }
 }
 

@@ -82,7 +82,7 @@ export const DcqlQuery = looseObject({
 export type DcqlQuery = Readonly<z.infer<typeof DcqlQuery>>;
 
 const SupportedPath = listUpTo(z.union([z.string().max(MAX_TEXT), z.null(), z.int().nonnegative().max(MAX_POSITION)]), MAX_DEPTH).meta({
-  description: 'Member names, positions, or null for all entries of an array; it begins with a name',
+  description: 'Property names, positions, or null for all entries of an array; it begins with a name',
   // A separate schema, because client generators take it for the complete type of a path beside `items`.
   allOf: [{ prefixItems: [{ type: 'string' }] }],
 });

@@ -27,7 +27,7 @@ export function findBackendCredentialProblems(
     findings.push({
       rule: 'OpenID4VCI 1.0 section 8.3',
       member: 'credentials',
-      concerns: 'the wallet, which asked for a credential for each of its keys',
+      concerns: 'the wallet, which requested one credential per key',
       message: `the backend made ${credentials.length} of ${holderKeys.length} credentials`,
       change: 'make one for each of holderKeys',
     });
@@ -43,11 +43,11 @@ export function findBackendCredentialProblems(
       if (provenKeys.size > 0 && !provenKeys.has(name))
         report('it is bound to a key that the wallet did not prove', 'bind it to one of holderKeys');
       else if (provenKeys.size > 0 && !unboundKeys.delete(name))
-        report('another one is bound to the same key', 'bind each to a key of its own');
+        report('another one is bound to the same key', 'bind each credential to its own key');
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (error.reason !== 'holder_key_missing')
-        report(`it is no ${config.format} (${error.message})`, 'hand in what the wallet asked for');
+        report(`it is no ${config.format} (${error.message})`, 'provide the credentials that the wallet requested');
       else if (keyBinding) report('it is bound to no key', 'bind it to one of holderKeys');
     }
   }

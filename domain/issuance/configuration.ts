@@ -103,10 +103,10 @@ export const CredentialConfigurationBody = object({
         'mso_mdoc: elements, flat or keyed by namespace',
     ),
   claimsWebhook: WebhookConfig.nullish().describe(
-    'Is asked for the claims when a wallet asks for the credential; see `claims` among the webhooks',
+    'Called for the claims when a wallet requests the credential; see `claims` among the webhooks',
   ),
   notificationWebhook: WebhookConfig.nullish().describe(
-    'Is told what became of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks',
+    'Notified of the fate of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks',
   ),
   iaeActions: z
     .array(InteractiveAction)
@@ -123,7 +123,7 @@ export const CredentialConfigurationBody = object({
   disclosureFrame: jsonObject('a disclosure frame')
     .nullish()
     .describe(
-      'dc+sd-jwt: what holders may withhold. `_sd` lists members of an object or positions of an array; other names and positions lead ' +
+      'dc+sd-jwt: claims that holders may withhold. `_sd` lists properties of an object or positions of an array; other names and positions lead ' +
         'to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ' +
         '["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}`',
     ),

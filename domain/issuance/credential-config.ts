@@ -7,7 +7,7 @@ import { DeclaredCapabilities, FORMAT_RULES } from './declared-capabilities.ts';
 
 /** Claims path pointer (OpenID4VCI 1.0 appendix C). */
 const ClaimPath = listUpTo(z.union([textUpTo(200), z.number().int(), z.null()]), 32).describe(
-  'Member names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows ' +
+  'Property names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows ' +
     'the element may also be a negative integer, which is a key of a map',
 );
 export type ClaimPath = z.infer<typeof ClaimPath>;
@@ -74,11 +74,11 @@ export const CredentialConfig = strictInput({
       if (!isMdoc && config[name] !== undefined) refuse([name], 'belongs to mso_mdoc');
     }
     // OpenID4VCI 1.0 section 12.2.4: one entry per language
-    if (repeatsLocale(config.display ?? [])) refuse(['display'], 'each locale stands at most once');
+    if (repeatsLocale(config.display ?? [])) refuse(['display'], 'each locale may be listed once');
     const claims = config.claims ?? [];
     claims.forEach(({ path, display = [] }, index) => {
       const [firstComponent, secondComponent, ...deeperComponents] = path;
-      if (repeatsLocale(display)) refuse(['claims', index, 'display'], 'each locale stands at most once');
+      if (repeatsLocale(display)) refuse(['claims', index, 'display'], 'each locale may be listed once');
       if (path.length === 0) return; // the schema of the path reports this
       // OpenID4VCI 1.0 appendix C.2
       const isElement = typeof firstComponent === 'string' && typeof secondComponent === 'string';

@@ -67,7 +67,7 @@ function findBindingProblems(configuration: CredentialConfigurationBody): Findin
         rule: 'RFC 9901 section 9.5',
         member: 'keyBinding',
         concerns: 'verifiers, and holders whose credential is copied',
-        message: 'whoever has a copy of the credential can present it, and most verifiers refuse it',
+        message: 'anyone with a copy of the credential can present it, and most verifiers reject it',
         change: 'leave it true unless the credential is a ticket for its bearer',
       },
     ];
@@ -120,8 +120,8 @@ function findActiveSetProblems({ oneActiveSet }: CredentialConfigurationBody): F
       rule: 'OpenID4VCI 1.0 section 3.3.2',
       member: 'oneActiveSet',
       concerns: 'holders whose wallets use one offer of the authorization code flow together',
-      message: 'the wallet that collects last revokes, for good, what the others hold',
-      change: 'make an offer for each holder, and show it to nobody else',
+      message: 'the last wallet that collects revokes the credentials of the others permanently',
+      change: 'create one offer for each holder, and show it only to that holder',
     },
   ];
 }
@@ -140,7 +140,7 @@ function findFollowingProblems(configuration: CredentialConfigurationBody): Find
       member: 'statusManagement',
       concerns: 'providers of personal identification data, who have to revoke it with its wallet',
       message: 'the credential ends with what the wallet provider keeps, and is not revoked when the wallet is',
-      change: 'set it to true, or followWalletStatus to false where that is not wanted',
+      change: 'set it to true, or followWalletStatus to false',
     },
   ];
 }

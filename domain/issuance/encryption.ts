@@ -32,7 +32,7 @@ export function parseResponseEncryption(
   }
   if (offer.use === 'off') throw invalidParametersError('this issuer offers no response encryption');
   // OpenID4VCI 1.0 section 8.2: otherwise an attacker in the middle could insert his own key
-  if (!offer.encrypted) throw invalidParametersError('ask for an encrypted response in an encrypted request');
+  if (!offer.encrypted) throw invalidParametersError('request an encrypted response in an encrypted request');
   if (!isJsonObject(requestedEncryption)) throw invalidParametersError('credential_response_encryption must be an object');
   const enc = CONTENT_ENCRYPTION.find((supportedEnc) => supportedEnc === requestedEncryption['enc']);
   if (enc === undefined) throw invalidParametersError(`enc must be one of: ${CONTENT_ENCRYPTION.join(', ')}`);

@@ -27,7 +27,7 @@ function isVerificationKey(jwk: unknown): boolean {
 
 const VerificationKey = z
   .record(z.string(), z.json())
-  .refine(isVerificationKey, 'a public key for ES256, ES384, ES512 or EdDSA, without private members');
+  .refine(isVerificationKey, 'a public key for ES256, ES384, ES512 or EdDSA, without private parameters');
 
 /** A wallet that authenticates with a registered key (RFC 7523 section 2.2) in place of an attestation. */
 const WalletClient = strictObject({
@@ -215,10 +215,10 @@ export const IssuanceConfigurationBody = object({
   .superRefine((body, context) => {
     const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
     const locales = body.display.map(({ locale }) => locale?.toLowerCase() ?? '');
-    if (new Set(locales).size !== locales.length) refuse('display', 'each locale stands at most once');
-    if (new Set(body.authServers).size !== body.authServers.length) refuse('authServers', 'an address stands twice');
+    if (new Set(locales).size !== locales.length) refuse('display', 'each locale may be listed once');
+    if (new Set(body.authServers).size !== body.authServers.length) refuse('authServers', 'an address is listed twice');
     if (new Set(body.walletClients.map((client) => client.client_id)).size !== body.walletClients.length) {
-      refuse('walletClients', 'a client_id stands twice');
+      refuse('walletClients', 'a client_id is listed twice');
     }
     if (authorizationServers('built-in', body).length === 0) {
       refuse('builtInAs', 'no authorization server is left; name authServers or enable chainedAs');

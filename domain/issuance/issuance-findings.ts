@@ -53,7 +53,7 @@ function findClientProblems(
       rule: 'Attestation-based client authentication, section 5.1',
       member: 'walletProviderTrustLists',
       concerns: 'every wallet',
-      message: 'wallets have to be attested, and nobody is trusted to attest them, so all are refused',
+      message: 'wallet attestation is required, and no wallet provider is trusted, so all wallets are rejected',
       change: includesProfile(profile, 'eu')
         ? 'name lists of wallet providers'
         : 'name lists of wallet providers, or register wallets in walletClients',
@@ -84,7 +84,7 @@ function findTokenProblems({ dPopRequired, dPopNonce, chainedAs }: IssuanceConfi
     profileRule: 'HAIP 1.0 section 4, FAPI 2.0 section 5.3.2.1',
     concerns: 'holders whose access token is stolen',
     refusedBy: ['haip'],
-    message: 'access tokens are not bound to a key of the wallet, so whoever has one can use it',
+    message: 'access tokens are not bound to a key of the wallet, so a stolen token can be used',
     change: 'leave it true',
   } as const;
   if (!dPopRequired) findings.push({ ...bound, member: 'dPopRequired' });
@@ -118,8 +118,8 @@ function findServerProblems({ authServers, chainedAs }: IssuanceConfigurationBod
     findings.push({
       rule: 'RFC 9700 section 4.11',
       member: 'chainedAs.confirmUnverifiedWallets',
-      concerns: 'users who follow a link of somebody else',
-      message: 'a user who is logged in gets no question before the credential goes to an unknown wallet',
+      concerns: 'users who follow a link of an attacker',
+      message: 'a logged-in user is not asked for consent before the credential goes to an unknown wallet',
       change: 'leave it true',
     });
   }

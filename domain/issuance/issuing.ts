@@ -177,5 +177,5 @@ export function retrieve(session: Session, transaction: DeferredTransaction, con
 /** @param reason for the operator's log, if it differs from the public message. */
 export function offerEndedError(reason?: string): Failure {
   const options = reason === undefined ? {} : { cause: new OperatorReason(reason) };
-  return new Failure('credential_request_denied', 'the offer is over', options);
+  return new Failure('credential_request_denied', 'the offer has ended', options);
 }

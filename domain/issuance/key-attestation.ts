@@ -73,7 +73,7 @@ function attestedKeys(value: Json | undefined, maxKeys: number): ReadonlyMap<str
     const key = parsePublicJwk(entry);
     if (key === undefined || !isOnCurve(key)) throw invalidProofError('each of attested_keys must be a public EC or OKP key');
     const name = thumbprint(key);
-    if (keys.has(name)) throw invalidProofError('a key stands twice in attested_keys');
+    if (keys.has(name)) throw invalidProofError('a key is listed twice in attested_keys');
     keys.set(name, { key, kid: isJsonObject(entry) ? entry['kid'] : undefined });
   }
   return keys;

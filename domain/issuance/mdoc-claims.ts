@@ -70,7 +70,7 @@ function resolveNamespaces(config: CredentialConfig, claims: JsonObject): Namesp
   const elements: Record<string, JsonObject> = {};
   for (const [name, members] of entries) {
     const path = `claims.${name}`;
-    if (!namespaces.has(name)) throw invalidInput(path, 'stands beside namespaces, but is not one that is known');
+    if (!namespaces.has(name)) throw invalidInput(path, 'is beside namespaces, and is not a known property');
     if (!isJsonObject(members)) throw invalidInput(path, 'a namespace is an object of elements');
     if (Object.keys(members).length > 0) elements[name] = members;
   }

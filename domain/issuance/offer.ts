@@ -18,7 +18,7 @@ const ClaimsSourceInput = z.discriminatedUnion('type', [
       .describe('The claims; checked against schema and format at once'),
   }),
   z.strictObject({
-    type: z.literal('webhook').describe('Asked when a wallet asks for the credential'),
+    type: z.literal('webhook').describe('Called when a wallet requests the credential'),
     webhook: WebhookConfig.describe('See `claims` among the webhooks'),
   }),
 ]);
@@ -77,7 +77,7 @@ export const OfferRequest = object({
         'prefers, and for configurations with `iaeActions` the first',
     ),
   notifyWebhook: WebhookConfig.optional().describe(
-    'Is told what became of the credentials of this offer, in place of `notificationWebhook` of their configurations',
+    'Notified of the fate of the credentials of this offer, instead of `notificationWebhook` of their configurations',
   ),
   invocationUri: InvocationUri.optional().describe(
     'what starts the wallet: openid-credential-offer:// unless stated, haip-vci://, or the address of a wallet of yours',
@@ -137,7 +137,7 @@ function assertConfigurations(
     const path = `credentialConfigurationIds.${index}`;
     const configuration = configurations.get(id);
     if (configuration === undefined) throw invalidInput(path, `there is no credential configuration ${JSON.stringify(id)}`);
-    if (ids.indexOf(id) !== index) throw invalidInput(path, 'this id stands twice');
+    if (ids.indexOf(id) !== index) throw invalidInput(path, 'this id is listed twice');
     if (configuration.interactive && !servers.includes(issuer)) {
       throw invalidInput(path, `${id} has iaeActions, for which the built-in server is needed; it is switched off`);
     }

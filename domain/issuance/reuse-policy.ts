@@ -84,7 +84,7 @@ export function findReusePolicyProblems(body: ReuseSettings): readonly FieldErro
 function findMethodProblems({ options }: CredentialReusePolicy): readonly FieldError[] {
   const methods = options.flatMap(({ details }) => details);
   const path = 'credentialReusePolicy.options';
-  if (new Set(methods).size !== methods.length) return [{ path, message: 'a method stands twice' }];
+  if (new Set(methods).size !== methods.length) return [{ path, message: 'a method is listed twice' }];
   const base = methods.filter((method) => method === 'once_only' || method === 'limited_time');
   // ARF 3.0 ISSU_40, note a
   if (base.length === 1 || methods.length === 0) return [];
@@ -105,8 +105,7 @@ function findOptionProblems(option: ReuseOption, body: ReuseSettings): readonly 
 function findBoundProblems(option: ReuseOption, { config, keyBinding, lifeTime }: ReuseSettings): readonly FieldError[] {
   const { batch_size: size, reissue_trigger_unused: unused, reissue_trigger_lifetime_left: lifetimeLeft } = option;
   const faults: FieldError[] = [];
-  if (size !== undefined && !keyBinding)
-    faults.push({ path: 'batch_size', message: 'needs keyBinding: copies are told apart by their keys' });
+  if (size !== undefined && !keyBinding) faults.push({ path: 'batch_size', message: 'needs keyBinding: copies differ by their keys' });
   if (size !== undefined && unused !== undefined && unused >= size)
     faults.push({ path: 'reissue_trigger_unused', message: 'has to be below batch_size' });
   const lifetimeSeconds = lifeTime ?? (config.format === 'mso_mdoc' ? MDOC_LIFETIME_SECONDS : undefined);

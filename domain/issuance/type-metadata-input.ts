@@ -65,7 +65,7 @@ const Path = listUpTo(z.union([textUpTo(200), z.number().int().min(0), z.null()]
 
 /** SD-JWT VC section 5.6 */
 const TypeClaim = looseInput({
-  path: Path.describe('Member names, positions, or null for all entries of an array'),
+  path: Path.describe('Property names, positions, or null for all entries of an array'),
   display: z.array(ClaimDisplay).max(50).optional(),
   mandatory: z.boolean().optional().describe('Credentials without it are not issued'),
   sd: z
@@ -93,14 +93,14 @@ export const TypeMetadataInput = looseInput({
 })
   .superRefine(({ display = [], claims = [] }, context) => {
     const refuse = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });
-    if (repeats(display.map(languageOf))) refuse(['display'], 'each locale stands at most once');
+    if (repeats(display.map(languageOf))) refuse(['display'], 'each locale may be listed once');
     claims.forEach(({ display: claimDisplays = [] }, index) => {
-      if (repeats(claimDisplays.map(languageOf))) refuse(['claims', index, 'display'], 'each locale stands at most once');
+      if (repeats(claimDisplays.map(languageOf))) refuse(['claims', index, 'display'], 'each locale may be listed once');
     });
     const paths = claims.map(({ path }) => JSON.stringify(path));
     if (repeats(paths)) refuse(['claims'], 'a claim is described twice');
     const ids = claims.flatMap(({ svg_id }) => (svg_id === undefined ? [] : [svg_id]));
-    if (repeats(ids)) refuse(['claims'], 'an svg_id stands twice');
+    if (repeats(ids)) refuse(['claims'], 'an svg_id is listed twice');
   })
   .meta({ id: 'TypeMetadata' });
 

@@ -80,7 +80,7 @@ export function findImportedCertificateProblems({ usages, active }: KeyChain): F
   return PROFILES.filter(({ usage }) => usages.includes(usage)).flatMap(({ rules, concerns, message, checks }) => {
     const missingProperties = checks.filter(([, isMet]) => !isMet(certificate)).map(([what]) => what);
     if (missingProperties.length === 0) return [];
-    const change = `ask its authority for one with ${missingProperties.join(', ')}`;
+    const change = `ask its authority for a certificate with ${missingProperties.join(', ')}`;
     return [{ ...rules, member: 'certificates', concerns, message, change }];
   });
 }

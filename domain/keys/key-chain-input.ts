@@ -61,7 +61,7 @@ const creation = {
 };
 const RootKeyChainId = Reference.optional().describe(
   'A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for ' +
-    'others. Otherwise it gets one of its own',
+    'others. Otherwise it gets its own',
 );
 const Algorithm = z.enum(SIGNING_ALGORITHMS).optional().describe('ES256 unless stated');
 
@@ -98,7 +98,7 @@ export type KeyChainImport = z.infer<typeof KeyChainImport>;
 export const KeyChainUpdate = object({
   description: Description.nullish(),
   usages: z.array(Usage).max(KEY_USAGES.length).meta({ minItems: 1 }).optional().describe(RetainedUsages),
-  certificates: Pem.optional().describe('Obtained elsewhere for the active key; they replace those that it has'),
+  certificates: Pem.optional().describe('Issued by an external authority for the active key; they replace the present ones'),
   ...rotation,
 }).meta({ id: 'KeyChainUpdate' });
 export type KeyChainUpdate = z.infer<typeof KeyChainUpdate>;
@@ -176,7 +176,7 @@ export const CertificateUpdate = object({
     .meta({ minItems: 1 })
     .optional()
     .describe(`Another name of \`certUsageTypes\`, also as answers show them. ${RetainedUsages}`),
-  crt: Pem.optional().describe('Obtained elsewhere for the key; they replace those that it has'),
+  crt: Pem.optional().describe('Issued by an external authority for the key; they replace the present ones'),
 })
   .refine((body) => body.certUsageTypes === undefined || body.usages === undefined, {
     path: ['usages'],

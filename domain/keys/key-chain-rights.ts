@@ -56,7 +56,7 @@ export function assertAuthorityPurpose(
 ): void {
   const purposes = purposesOf(chainsUnder(root, chains));
   if (purposes.size === 0) throw invalidInput(path, 'the authority of a key chain without usages certifies no other key');
-  if (usages.length === 0) throw invalidInput(path, 'a key without usages is certified by an authority of its own');
+  if (usages.length === 0) throw invalidInput(path, 'a key without usages needs its own authority');
   const foreign = usages.find((usage) => !purposes.has(PURPOSE_OF[usage]));
   if (foreign !== undefined) assertConformsToProfile(profile, [sharedAuthority(path)]);
 }

@@ -127,7 +127,7 @@ export function parseAnswer(
     if (response === undefined) throw new Failure('invalid_request', 'openid4vp_response is missing');
     return { kind: 'presentation', pending, response };
   }
-  if (response !== undefined) throw new Failure('invalid_request', 'no presentation was asked for');
+  if (response !== undefined) throw new Failure('invalid_request', 'no presentation was requested');
   if (!pending.isReturned) throw new Failure('invalid_request', 'the user has not come back from the web');
   if (codeChallenge === undefined || !verifyPkce(verifier, codeChallenge)) {
     throw new Failure('invalid_grant', 'code_verifier is missing or wrong');

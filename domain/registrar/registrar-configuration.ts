@@ -24,7 +24,7 @@ export const RegistrarConfigurationBody = object({
     .max(20)
     .describe(
       'PEM; who may sign registration certificates: CAs, or signers themselves. Without any, a certificate has to ' +
-        'be consistent in itself, whoever signed it',
+        'be consistent, regardless of its signer',
     )
     .nullish(),
   registrationCertificateDefaults: strictObject({

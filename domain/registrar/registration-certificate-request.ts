@@ -14,7 +14,7 @@ const Text = textUpTo(1_000);
 
 export const WebPage = WebAddress.describe('Where users read it');
 export const Purposes = listUpTo(strictObject({ lang: z.string().min(2).max(35), content: Text }), 50).describe(
-  'Why the data is asked for, by language',
+  'Purpose of the request, by language',
 );
 export const Intermediary = z
   .union([Text, strictObject({ sub: Text, sname: Text.optional() })])

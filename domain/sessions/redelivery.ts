@@ -24,7 +24,7 @@ export function prepareRedelivery(session: Session, deliveryId: string, now: Dat
   }
   if (delivery.webhook === 'claims') throw new Failure('conflict', 'a wallet waited for these claims and has gone; make another offer');
   const content = deliveryContent(session, delivery);
-  if (content === undefined) throw new Failure('gone', 'what it told is not kept any more');
+  if (content === undefined) throw new Failure('gone', 'its result is no longer stored');
   const { detail: _detail, status: _status, durationMs: _durationMs, ...pendingDelivery } = delivery;
   return { intent: { ...pendingDelivery, result: 'pending', at: now.toISOString() }, content };
 }

@@ -59,5 +59,5 @@ function editDistance(a: string, b: string, limit: number): number {
 
 export function unknownPropertyMessage(name: string, knownNames: readonly string[]): string {
   const suggestion = closestName(name, knownNames);
-  return `there is no such member${suggestion === undefined ? '' : `; did you mean ${suggestion}?`}`;
+  return `there is no such property${suggestion === undefined ? '' : `; did you mean ${suggestion}?`}`;
 }

@@ -17,11 +17,11 @@ export function includesProfile(profile: Profile | null, rules: Profile): boolea
 /** A warning about a valid configuration that a wallet, a law or a verifier will reject in practice. */
 export const Warning = object({
   rule: z.string().describe('What says so, such as `RFC 9901 section 9.5`, or `HAIP 1.0 section 5.1` under a profile'),
-  member: z.string().describe('The member that it is about, dotted; empty for the whole'),
+  member: z.string().describe('Path of the property, dotted; empty for the whole document'),
   concerns: z.string().describe('Who refuses, or is harmed'),
   message: z.string().describe('What happens as it is'),
   change: z.string().describe('What to change'),
-}).meta({ id: 'Warning', description: 'Allowed, but somebody will refuse it' });
+}).meta({ id: 'Warning', description: 'Allowed, but some wallets or readers will reject it' });
 export type Warning = z.infer<typeof Warning>;
 
 /** A problem of a resource: a warning, or an error under the profiles in `refusedBy`. */

@@ -29,7 +29,7 @@ export function isStrictInput(schema: z.ZodObject): boolean {
 
 /** Limit of the reported properties, because searching the intended names takes time. */
 const MAX_REPORTED = 50;
-const UNKNOWN = 'there are members that nobody knows:';
+const UNKNOWN = 'unknown properties:';
 
 /** A message with one line per unknown property; `messagesByProperty` parses it. */
 export function unknownPropertiesMessage(issue: z.core.$ZodRawIssue): string | undefined {

@@ -30,7 +30,7 @@ export function describeJsonProblem(text: string, maxMembers?: number, maxDepth 
   const fault = findFirstProblem(text, maxDepth);
   if (fault !== undefined) return `${fault.what} (${placeOf(text, fault.at)})`;
   // This is the only remaining reason, as long as it agrees with the parser.
-  return maxMembers === undefined ? anyOf(maxDepth) : `has more than ${maxMembers} members and entries`;
+  return maxMembers === undefined ? anyOf(maxDepth) : `has more than ${maxMembers} properties and entries`;
 }
 
 const NO_OBJECT = 'must be a JSON object';
@@ -41,9 +41,9 @@ function beginsAsObject(text: string): boolean {
 
 function anyOf(maxDepth: number, maxMembers?: number): string {
   return (
-    'must be one whole JSON object: without repeated members, NUL, members called `__proto__`, or `prototype` in `constructor`, ' +
+    'must be one complete JSON object: without repeated properties, NUL, properties called `__proto__`, or `prototype` in `constructor`, ' +
     `or integers beyond 2^53 - 1 (send those as text), at most ${maxDepth} levels deep` +
-    (maxMembers === undefined ? '' : `, with at most ${maxMembers} members and entries`)
+    (maxMembers === undefined ? '' : `, with at most ${maxMembers} properties and entries`)
   );
 }
 
@@ -81,9 +81,9 @@ function findStringProblem(text: string, start: number, end: number, names: Obje
   if (names === undefined || !followedByColon(text, end)) return undefined;
   if (!names.allows(string)) {
     const place = string === '__proto__' ? '' : ' in "constructor"';
-    return `has a member called ${printableName(string)}${place}, which no document may have`;
+    return `has a property called ${printableName(string)}${place}, which is not allowed`;
   }
-  if (names.has(string)) return `has the member ${printableName(string)} twice in one object`;
+  if (names.has(string)) return `has the property ${printableName(string)} twice in one object`;
   names.add(string);
   return undefined;
 }

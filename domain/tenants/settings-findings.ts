@@ -31,7 +31,7 @@ function findCapacityProblems({ capacity }: StatusListConfig): Finding[] {
       rule: 'Token Status List section 12.1',
       member: 'capacity',
       concerns: 'holders',
-      message: 'a list has so few entries that whoever sees it fetched can guess whose credential was presented',
+      message: 'a list has so few entries that its operator can guess whose credential was presented',
       change: `choose ${HERD_SIZE} entries or more`,
     },
   ];

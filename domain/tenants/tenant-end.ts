@@ -24,12 +24,13 @@ export function isServing(tenant: TenantState, now: Date): boolean {
  */
 export function tenantEnd(requested: string | null | undefined, previousEnd: Date | null, now: Date): Date | null {
   // An expired tenant stays expired, however long its deletion takes.
-  if (previousEnd !== null && previousEnd <= now) throw new Failure('conflict', 'the time of this tenant is over; it is being removed');
+  if (previousEnd !== null && previousEnd <= now)
+    throw new Failure('conflict', 'the end date of this tenant has passed; it is being removed');
   if (requested === undefined) return previousEnd;
   if (requested === null) return null;
   const end = new Date(requested);
   if (end.getTime() === previousEnd?.getTime()) return previousEnd;
-  if (end <= now) throw invalidInput('endsAt', 'this time is over; choose one to come, or null for never');
+  if (end <= now) throw invalidInput('endsAt', 'this time has passed; choose a future time, or null for never');
   if (end.getTime() > now.getTime() + MAX_YEARS * YEAR_MS) {
     throw invalidInput('endsAt', `at most ${MAX_YEARS} years from now, or null for never`);
   }

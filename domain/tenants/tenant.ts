@@ -76,7 +76,7 @@ export const SessionStorageConfig = strictInput({
   cleanupMode: z
     .enum(['full', 'anonymize'])
     .optional()
-    .describe('What becomes of ended sessions: removed, or kept without what was asked for and what came of it'),
+    .describe('Treatment of ended sessions: removed, or stored without their requests and results'),
 }).meta({ id: 'SessionStorageConfig' });
 export type SessionStorageConfig = z.infer<typeof SessionStorageConfig>;
 

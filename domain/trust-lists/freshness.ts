@@ -82,7 +82,7 @@ export function assertNoSequenceJump(newest: DatedListVersion | undefined, candi
   const reference = newest === undefined ? 'as the first number' : `after ${newest.sequenceNumber}`;
   throw new TrustListRefusal(
     'sequence_jumped',
-    `${sequenceNumber} ${reference}; where this is right, DELETE /cache/trust-list?releases=true lets numbers begin anew`,
+    `${sequenceNumber} ${reference}; if this is correct, DELETE /cache/trust-list?releases=true accepts restarted numbers`,
   );
 }
 

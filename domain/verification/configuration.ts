@@ -93,7 +93,7 @@ export const PresentationConfigurationBody = object({
   ),
   registrationCert: RegistrationCertificateRequest.nullish(),
   purpose: Purposes.nullish().describe(
-    'Why the data is asked for, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate ' +
+    'Purpose of the request, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate ' +
       'that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for ' +
       'it; without such a certificate users see it on the page of the request (pageUrl) alone',
   ),
@@ -122,7 +122,7 @@ export const PresentationConfigurationBody = object({
     .max(200)
     .default([OWN_AUTHORITIES])
     .describe(
-      'Whose credentials are accepted; unless stated those of the own authorities, with an empty array those of nobody. Trust lists that the query names ' +
+      'Whose credentials are accepted; unless stated those of the authorities of the tenant; an empty array accepts none. Trust lists that the query names ' +
         '(etsi_tl) are added with the certificate of their signer when they are written',
     ),
   mdlProfile: z

@@ -39,7 +39,7 @@ export const dcApiProperties = {
     .array(Origin)
     .max(10)
     .nullish()
-    .describe('whose pages may ask through the Digital Credentials API; unless stated those of the origin of PUBLIC_URL'),
+    .describe('whose pages may send requests through the Digital Credentials API; unless stated those of the origin of PUBLIC_URL'),
   dcApiRequest: z
     .enum(DC_API_REQUESTS)
     .default('signed')

@@ -42,7 +42,7 @@ function findRequestProblems(configuration: PresentationConfigurationBody): Find
       ...BY_HAIP,
       profileRule: 'HAIP 1.0 section 5',
       member: 'clientIdPrefix',
-      message: `requests say who asks by ${clientIdPrefix}`,
+      message: `requests identify the verifier by ${clientIdPrefix}`,
       change: 'leave it x509_hash',
     });
   }
@@ -53,7 +53,7 @@ function findRequestProblems(configuration: PresentationConfigurationBody): Find
       member: 'clientIdPrefix',
       concerns: 'users whose wallet is on another device than the browser',
       message: `the link has about ${length} characters; above ${MAX_QR_LENGTH} no QR code is made, so no wallet on another device can scan it`,
-      change: 'use x509_hash, whose requests are fetched by reference, or ask for fewer claims',
+      change: 'use x509_hash, whose requests are fetched by reference, or request fewer claims',
     });
   }
   if (requireResponseCode === false) {
@@ -63,7 +63,7 @@ function findRequestProblems(configuration: PresentationConfigurationBody): Find
       profileRule: 'HAIP 1.0 section 5.1',
       member: 'requireResponseCode',
       concerns: 'users who follow a link that an attacker sends them',
-      message: 'a result counts although the browser that asked for it never came back',
+      message: 'a result is accepted although the browser that started the request never returned',
       change: 'leave it out, or set it to true',
     });
   }
@@ -158,7 +158,7 @@ function findUnrequestedClaimProblems({ claims = [], claim_sets }: CredentialQue
             rule: 'OpenID4VP 1.0 section 6.4.1',
             member: `dcql_query.credentials.${index}.claims.${position}`,
             concerns: 'wallets, of which some refuse the whole request, and backends that wait for the claim',
-            message: `no claim_sets names "${id}", so nobody is asked for it`,
+            message: `no claim_sets names "${id}", so it is never requested`,
             change: 'name it in a set, or leave the claim out',
           },
         ],
@@ -175,7 +175,7 @@ function findBindingProblems(credentials: readonly CredentialQuery[]): Finding[]
             profileRule: 'HAIP 1.0 section 6.1.1.1',
             member: `dcql_query.credentials.${index}.require_cryptographic_holder_binding`,
             concerns: 'the verifier itself',
-            message: 'whoever has a copy of the credential can present it',
+            message: 'anyone with a copy of the credential can present it',
             change: 'leave it out',
           },
         ]
@@ -213,7 +213,7 @@ function findTrustProblems({ trustAnchors = [OWN_AUTHORITIES], mdlProfile }: Pre
       rule: 'ISO/IEC 18013-5 sections 9.3.1 and B.1.4',
       member: 'mdlProfile',
       concerns: 'the verifier itself',
-      message: 'whoever any anchor certified for anything can sign driving licences',
+      message: 'any certificate under an anchor can sign driving licences',
       change: 'leave it out',
     });
   }
@@ -237,7 +237,7 @@ function findConfirmationProblems({ transaction_data, dcql_query }: Presentation
             member: `transaction_data.${index}.credential_ids`,
             concerns: 'wallets, most of which confirm transactions by SD-JWT VC alone',
             message: 'a transaction that an mdoc is to confirm is refused',
-            change: 'let a query for dc+sd-jwt confirm it',
+            change: 'use a query for dc+sd-jwt to confirm it',
           },
         ]
       : [],
@@ -253,7 +253,7 @@ function findRegistrationProblems({ registrationCert, attached }: PresentationCo
       profileRule: 'ARF 3.0 RPRC_09 and RPRC_19',
       member,
       concerns: 'the European Digital Identity Wallet, which takes one registration certificate',
-      message: 'a registration certificate is attached beside the one of the request, and nobody looks at what it covers',
+      message: 'a registration certificate is attached in addition to that of the request, and its coverage is not checked',
       change: 'name it in registrationCert as {"jwt": …}, one for each intended use',
       refusedBy: ['eu'],
     }));
@@ -264,7 +264,7 @@ function findRegistrationProblems({ registrationCert, attached }: PresentationCo
       profileRule: 'ARF 3.0 RPRC_19, ETSI TS 119 472-2 section 6.3.2.2',
       member: 'registrationCert',
       concerns: 'the European Digital Identity Wallet, which warns its user',
-      message: 'requests say nowhere what the relying party registered to ask for',
+      message: 'requests do not contain the registration of the relying party',
       change: 'have it issued by the registrar with {"body": {}}, or bring it as {"jwt": …}',
       refusedBy: ['eu'],
     },

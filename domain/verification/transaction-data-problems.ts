@@ -53,10 +53,10 @@ function findEntryProblem(
   requested: ReadonlySet<string>,
   elements: Elements,
 ): string | undefined {
-  if (!requested.has(id)) return 'no option of credential_sets has this query, so nobody presents it';
+  if (!requested.has(id)) return 'no option of credential_sets has this query, so it is never presented';
   // OpenID4VP 1.0 appendix B.2.1: the type determines the element that a device signs
   if (format === 'mso_mdoc' && !Object.hasOwn(elements, type)) {
-    return `an mso_mdoc confirms it in an element; name the one of "${type}" in transactionDataElements`;
+    return `an mso_mdoc confirms it in an element; name the element of "${type}" in transactionDataElements`;
   }
   return isBound === false ? 'transaction data needs holder binding, which this query switches off' : undefined;
 }

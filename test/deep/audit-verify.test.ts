@@ -134,7 +134,7 @@ for (const kind of databases()) {
       expect(code).to.equal(1);
       expect(lines[0]).to.match(/^_service=/);
       expect(lines.slice(1)).to.deep.equal([
-        'acme FAULT altered at 3: entry 3 was altered or put there by somebody else, or one before it was taken away',
+        'acme FAULT altered at 3: entry 3 was altered or inserted, or an entry before it was removed',
         'bravo FAULT truncated at 7: entry 7 is missing at the end',
       ]);
       expect(errors).to.include('3 chains, 2 of them not as the service wrote them');
@@ -281,7 +281,7 @@ for (const kind of databases()) {
       await tamper(`delete from tenants where id = 'acme'`);
       const left = await verify();
       const gone =
-        'acme FAULT removed at 1: there is no such tenant, and nobody removed it by the log of the service, which ' +
+        'acme FAULT removed at 1: there is no such tenant, and the log of the service has no removal of it, which ' +
         'speaks of it last in entry 2';
       expect([left.code, left.lines[1]]).to.deep.equal([1, gone]);
       await empty(`tenant_id = 'acme'`);

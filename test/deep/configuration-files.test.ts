@@ -74,7 +74,7 @@ describe('Processes that read or write configuration files', () => {
     const { code, stdout, stderr } = await runProcess('main', [], environment);
     expect(code).to.equal(1);
     expect(stderr).to.match(/^ {2}- acme\/tenant.yaml: name: the variable NOT_SET is not set$/m);
-    expect(stderr).to.match(/^ {2}- acme\/tenant.yaml: x: there is no such member$/m);
+    expect(stderr).to.match(/^ {2}- acme\/tenant.yaml: x: there is no such property$/m);
     for (const secret of Object.values(SECRETS)) expect(stdout + stderr).to.not.include(secret);
   });
 });

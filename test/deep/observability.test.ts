@@ -116,7 +116,7 @@ describe('metrics of several workers', () => {
     const [killed] = service.workers;
     if (killed === undefined) throw new Error('no worker said that it started');
     process.kill(killed, 'SIGKILL');
-    await service.line(({ msg }) => msg === 'a worker was started anew');
+    await service.line(({ msg }) => msg === 'a worker was restarted');
     expect(await counted()).to.equal(before);
     await callsTo(service.address).call('GET', '/');
     expect(await counted()).to.equal(before + 1);

@@ -34,10 +34,10 @@ function leftUnder(url: string): Promise<string[]> {
 
 /** What it said of its passes: never more than there were, such as 1 of 0. */
 function expectCounts(said: string): void {
-  const told = said.split('\n').filter((line) => line.includes('sealed anew'));
+  const told = said.split('\n').filter((line) => line.includes('resealed'));
   expect(told, said).to.not.deep.equal([]);
   for (const line of told) {
-    const [, done, pending] = /^(\d+)(?: of (\d+))? sealed anew$/.exec(line) ?? [];
+    const [, done, pending] = /^(\d+)(?: of (\d+))? resealed$/.exec(line) ?? [];
     expect(Number(done), line).to.be.within(1, Number(pending ?? done));
   }
 }

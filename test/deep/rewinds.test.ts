@@ -209,7 +209,7 @@ for (const kind of databases()) {
       const { code, stdout, stderr } = await world.fence();
       expect([code, stdout], stderr).to.deep.equal([
         0,
-        'Nothing that was handed out before counts any more. The service can be started.\n',
+        'Values that were issued before are no longer valid. The service can be started.\n',
       ]);
       expect(stderr)
         .to.match(/status lists filled up: 1\n/)

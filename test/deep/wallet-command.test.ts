@@ -93,7 +93,7 @@ describe('npm run wallet', () => {
   it('takes a transaction code, a page that has a link, and the page of the issuer', async () => {
     const { uri } = await offer({ tx_code: '493536' });
     const without = await wallet(uri, '--yes');
-    expect([without.code, without.stderr]).to.deep.equal([2, 'the offer wants a transaction code: give it by --tx-code\n']);
+    expect([without.code, without.stderr]).to.deep.equal([2, 'the offer requires a transaction code: give it by --tx-code\n']);
     expect((await wallet(uri, '--yes', '--tx-code', '493536')).code).to.equal(0);
 
     const inPage = (await ask()).uri.replaceAll('&', '&#38;');
@@ -144,7 +144,7 @@ describe('npm run wallet', () => {
   it('does not prompt without a terminal', async () => {
     const { session: id, uri } = await ask();
     const { code, stderr } = await wallet(uri);
-    expect([code, stderr]).to.deep.equal([2, 'there is no terminal to ask on: agree by --yes\n']);
+    expect([code, stderr]).to.deep.equal([2, 'there is no terminal for the question: agree by --yes\n']);
     expect((await session(id)).status).to.equal('fetched');
   });
 

@@ -104,7 +104,7 @@ describe('several workers', () => {
     process.kill(killed, 'SIGKILL');
     const ended = await service.line(({ msg }) => msg.startsWith('a worker ended'));
     expect(ended).to.include({ pid: killed, signal: 'SIGKILL' });
-    const fresh = await service.line(({ msg }) => msg === 'a worker was started anew');
+    const fresh = await service.line(({ msg }) => msg === 'a worker was restarted');
     await setTimeout(300);
     isOver = true;
     await Promise.all(load);

@@ -263,7 +263,7 @@ for (const { name, open, copy } of servedDatabases()) {
         /^acme\/presentation\/broken.json: is not JSON/,
         /^acme\/registrar.json: password: the variable ACME_PASSWORD is not set/,
         /^acme\/stray.txt: has no business here/,
-        /^acme\/tenant.yaml: names: there is no such member; did you mean name\?/,
+        /^acme\/tenant.yaml: names: there is no such property; did you mean name\?/,
         /^acme\/trust-lists\/issuers.yaml: entities.0.issuerKeyChainId: /,
         /^fourth\/tenant.json: roles: the administrator has its roles in fourth\/clients\/admin.json/,
         /^other\/keys\/broken.json: usageType: /,

@@ -130,7 +130,7 @@ describe('a request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     const json = { response_type: 'dc-api', requestId: 'pages' };
     const unclear = await shop.call('POST', '/verifier/offer', json);
     expect(unclear.status).to.equal(400);
-    expect(unclear.text).to.match(/origin.*name the one of the expectedOrigins/);
+    expect(unclear.text).to.match(/origin.*name the expectedOrigin/);
     const asked = await ask('pages', { origin: KIOSK });
     const plaintext = responseOf(shown(licence, transcriptOf(isoOf(asked), KIOSK)));
     const answer = await hand(asked, { response: sealed(isoOf(asked), KIOSK, plaintext) });
@@ -196,7 +196,7 @@ describe('a request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     it('unrequested documents, no documents, and one of two', async () => {
       const unasked = await ask('unsigned');
       const other = responseOf(shown(age, transcriptOf(isoOf(unasked), SHOP)));
-      await refused(unasked, { response: sealed(isoOf(unasked), SHOP, other) }, /not asked for/);
+      await refused(unasked, { response: sealed(isoOf(unasked), SHOP, other) }, /not requested/);
       const none = await ask('unsigned');
       const empty = encodeCbor({ version: '1.0', status: 0 });
       await refused(none, { response: sealed(isoOf(none), SHOP, empty) }, /no documents/);

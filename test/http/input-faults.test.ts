@@ -6,7 +6,7 @@ import { type RawRequest, send } from '../support/raw-request.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const ALTERNATIVES = 'one of ownAuthorities, certificate, keyChainId, trustList';
-const NOBODY = 'there is no such member';
+const NOBODY = 'there is no such property';
 const meant = (name: string) => `${NOBODY}; did you mean ${name}?`;
 
 /** What administrators mistype, and what the answer says of it. */
@@ -203,7 +203,7 @@ describe('The error message of invalid input', () => {
       expect(await detail(await send('{"name": "x"'))).to.deep.equal([400, 'the body is not JSON (line 1, column 13)']);
       expect(await detail(await send('{"name": "'))).to.deep.equal([400, 'the body is not JSON (line 1, column 11)']);
       expect((await detail(await send('{"__proto__": "x"}')))[1]).to.equal(
-        'the body has a member called "__proto__", which no document may have (line 1, column 2)',
+        'the body has a property called "__proto__", which is not allowed (line 1, column 2)',
       );
     });
 

@@ -423,7 +423,7 @@ describe('issuing through HTTP', () => {
       [
         'a repeated member',
         '{"credential_configuration_id":"pid","credential_configuration_id":"pid"}',
-        "the body has the member 'credential_configuration_id' twice in one object (line 1, column 38)",
+        "the body has the property 'credential_configuration_id' twice in one object (line 1, column 38)",
       ],
     ];
     for (const [what, text, why] of refusedTexts) {

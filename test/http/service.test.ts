@@ -146,7 +146,7 @@ describe('The service itself', () => {
       const headers = { 'Content-Type': 'application/json' };
       expect(await detail({ text: '', headers })).to.include('the body is empty');
       expect(await detail({ text: '{"id":"a","id":"b","name":"x","roles":[]}', headers })).to.equal(
-        'the body has the member "id" twice in one object (line 1, column 11)',
+        'the body has the property "id" twice in one object (line 1, column 11)',
       );
       for (const text of ['[]', 'null', '1', '"x"', '[{"a":1,"a":2}]']) {
         expect(await detail({ text, headers }), text).to.equal('the body must be a JSON object');

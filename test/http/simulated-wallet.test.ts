@@ -126,7 +126,7 @@ describe('the simulated wallet', () => {
     const read = await new SimulatedWallet().readRequest((await world.ask('diploma')).uri);
     expect([read.canBeAnswered, read.queries[0]?.matches]).to.deep.equal([false, []]);
     const said = await new SimulatedWallet().present(read).catch(({ message }: Error) => message);
-    expect(said).to.equal('the wallet has no card that answers "diploma": it asks for urn:example:diploma');
+    expect(said).to.equal('the wallet has no credential that answers "diploma": it requests urn:example:diploma');
   });
 
   it('finds a card that it received after it read the request', async () => {

@@ -62,7 +62,7 @@ function readAuthority(file: string): string {
 export function explain(error: Error): string {
   const { code } = error as { code?: unknown };
   const text = error.message.split('\n', 1)[0]?.slice(0, 300) ?? '';
-  if (/ACCESS.REFUSED.*Login/i.test(text)) return 'the user is not let in: check name and password in AMQP_URL';
+  if (/ACCESS.REFUSED.*Login/i.test(text)) return 'the broker rejects the user: check name and password in AMQP_URL';
   // The client does not pass on the broker's own message in this case.
   if (/ConnectionOpenOk; got <ConnectionClose/.test(text))
     return 'there is no such virtual host, or the user has no rights in it: check the path of AMQP_URL';

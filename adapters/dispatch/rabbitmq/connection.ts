@@ -92,7 +92,7 @@ export class RabbitConnection {
       this.#fault = fault;
       if (!isNew && attempt % ATTEMPTS_PER_LINE !== 0) return;
       const fields = { broker, reason: fault, attempt, nextAttemptMs: delay };
-      this.#log.warn('the broker is not connected; the service goes on without it', fields);
+      this.#log.warn('the broker is not connected; the service continues without it', fields);
     });
   }
 

@@ -22,20 +22,20 @@ export const AuditEntryView = object({
   action: z.enum(AUDIT_ACTIONS),
   kind: z.enum(AUDIT_KINDS),
   target: z.string().describe('Id of the thing'),
-  changes: z.array(Change).describe('Members that changed; values only of those that hold no secret and nobody’s data'),
+  changes: z.array(Change).describe('Properties that changed; values only of properties without secrets and personal data'),
   requestId: z.string().optional().describe('`X-Request-Id` of the call'),
   of: object({ tenantId: z.string(), sequence: z.number().int(), hash: z.string() })
     .optional()
     .describe('In the log of the service: the entry of the tenant’s log that this one repeats'),
   hash: z.string().describe('Covers the entry, its place and the hash before it, under a key of `MASTER_SECRET`'),
-}).meta({ id: 'AuditEntry', description: 'Who changed what, and when' });
+}).meta({ id: 'AuditEntry', description: 'Actors, changes and times' });
 
 export function toAuditEntryView(entry: AuditEntry) {
   return viewOf(AuditEntryView, { ...entry, ...detailOf(entry) });
 }
 
 const VerificationView = object({
-  status: z.enum(['whole', 'broken', 'unfinished']).describe('`unfinished`: whole so far, and `next` goes on'),
+  status: z.enum(['whole', 'broken', 'unfinished']).describe('`unfinished`: intact so far; continue with `next`'),
   verified: z.number().int().describe('Number of the entry up to which the log is whole'),
   length: z.number().int().describe('Number of the newest entry'),
   fault: object({
@@ -43,9 +43,9 @@ const VerificationView = object({
     kind: z.enum(FAULT_KINDS),
     message: z.string(),
   }).optional(),
-  warning: z.string().optional().describe('What only an operator can judge'),
-  next: z.string().optional().describe('`cursor` of the call that goes on'),
-}).meta({ id: 'AuditVerification', description: 'Whether the audit log is as the service wrote it' });
+  warning: z.string().optional().describe('Observations that an operator has to judge'),
+  next: z.string().optional().describe('`cursor` of the next call'),
+}).meta({ id: 'AuditVerification', description: 'Result of verifying the chain of the audit log' });
 
 export const auditRoutes = family(
   { listAuditEntries: ListAuditEntries, verifyChain: VerifyChain, settings: ServiceSettings },

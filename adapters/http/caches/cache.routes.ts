@@ -17,7 +17,7 @@ const ListCacheView = object({
     .array(
       object({
         uri: z.string(),
-        reason: z.string().describe('Why it could not be had, or not be believed'),
+        reason: z.string().describe('Reason why it could not be fetched or was rejected'),
         failedAt: z.iso.datetime(),
         retriedAt: z.iso.datetime().describe('From then on the next check fetches it'),
       }),
@@ -27,10 +27,10 @@ const ListCacheView = object({
 
 const FollowedListView = object({
   uri: z.string(),
-  checkedAt: z.iso.datetime().nullable().describe('When credentials were compared with it last'),
+  checkedAt: z.iso.datetime().nullable().describe('Time of the last comparison with credentials'),
   failure: object({ since: z.iso.datetime(), count: z.number().int().describe('Attempts since then'), reason: z.string() })
     .nullable()
-    .describe('Why it cannot be had at present; nothing is revoked meanwhile'),
+    .describe('Reason why it cannot be fetched at present; nothing is revoked meanwhile'),
 });
 
 const CacheStatsView = object({
@@ -39,7 +39,7 @@ const CacheStatsView = object({
   revocationListCache: ListCacheView.describe('Revocation lists of issuers of certificates'),
   followedStatusLists: z
     .array(FollowedListView)
-    .describe('Status lists of wallet providers that issued credentials follow, of all processes; those that fail first'),
+    .describe('Status lists of wallet providers that issued credentials follow, in all processes; failing lists first'),
 }).meta({ id: 'CacheStats' });
 
 type ClearQuery = z.ZodType<{ releases?: 'true' | 'false' | undefined }>;
@@ -48,7 +48,7 @@ const TrustListQuery: ClearQuery = object({
     .enum(['true', 'false'])
     .optional()
     .describe(
-      'Whether the newest sequence numbers are forgotten, too, for when the operator of a list began anew. They stay ' +
+      'True to forget the newest sequence numbers, too, for a list whose operator restarted its numbers. They stay ' +
         'known otherwise, so that an older list is refused all the same.',
     ),
 });
@@ -87,7 +87,7 @@ export const cacheRoutes = family({ getCacheStats: GetCacheStats, clearCaches: C
     path: '/cache/stats',
     operationId: 'getCacheStatistics',
     summary: 'See which lists of others are kept',
-    description: 'Of the process that answers; each has copies of its own.',
+    description: 'Copies of the process that answers; each process has its own.',
     responses: { 200: CacheStatsView },
     async handle({ caller }) {
       const stats = await getCacheStats.execute(caller);

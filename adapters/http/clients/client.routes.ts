@@ -82,7 +82,7 @@ export const clientRoutes = families(
         '`graceSeconds` so much later. `tenants:manage` may do this for any client.',
       params,
       query: z.object({ graceSeconds: GraceSeconds }),
-      responses: { 201: SecretView, 409: 'Somebody else changed the client meanwhile' },
+      responses: { 201: SecretView, 409: 'The client was changed concurrently' },
       async handle({ caller, params: { id }, query: { graceSeconds } }) {
         return reply(201, { secret: await rotateSecret.execute(caller, id, graceSeconds) });
       },

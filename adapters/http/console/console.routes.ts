@@ -28,7 +28,7 @@ const IdentityView = object({
   clientId: z.string(),
   tenantId: z.string().optional().describe('Absent for an account that manages tenants and belongs to none'),
   roles: z.array(Role),
-}).meta({ id: 'Identity', description: 'Who an access token stands for' });
+}).meta({ id: 'Identity', description: 'Client or user of an access token' });
 
 /** The console for operators: a page that uses only this interface. */
 export const consoleRoutes = family({ redeemTicket: RedeemConsoleTicket, settings: ServiceSettings }, ({ redeemTicket, settings }) => {
@@ -71,7 +71,7 @@ export const consoleRoutes = family({ redeemTicket: RedeemConsoleTicket, setting
       method: 'get',
       path: '/console/login',
       operationId: 'getConsoleLogin',
-      summary: 'How people log in to the console',
+      summary: 'Login methods of the console',
       responses: { 200: LoginView },
       handle: () => reply(200, consoleLogin === undefined ? {} : { provider: consoleLogin }),
     }),
@@ -100,7 +100,7 @@ export const consoleRoutes = family({ redeemTicket: RedeemConsoleTicket, setting
       body: Ticket,
       example: { ticket: '<ticket of the printed link>' },
       rateLimit: { group: 'token', perAddress: true },
-      responses: { 200: TokenView, 401: 'Nobody gave it out, it was used, or it is too old' },
+      responses: { 200: TokenView, 401: 'The ticket is unknown, used or expired' },
       async handle({ body: { ticket } }) {
         const { token, expiresInSeconds } = await redeemTicket.execute(ticket);
         const view = { access_token: token, token_type: 'Bearer', expires_in: expiresInSeconds } as const;

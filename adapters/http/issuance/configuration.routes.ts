@@ -134,7 +134,7 @@ export const issuanceRoutes = families(
   credential.update({
     operationId: 'updateCredentialConfiguration',
     summary: 'Change a credential configuration',
-    description: 'Members that are given replace the stored ones; null resets an optional one.',
+    description: 'Properties in the body replace the stored ones; null resets an optional property.',
     body: z.record(z.string(), z.unknown()),
     members: CredentialConfigurationUpdate,
     bodyLimit: CONFIGURATION_LIMIT,

@@ -13,7 +13,7 @@ const DeferredView = object({
   tenantId: z.string(),
   sessionId: z.string(),
   credentialConfigurationId: z.string(),
-  holderKeys: z.array(z.record(z.string(), z.unknown())).describe('proven keys of the wallet, until the transaction is over'),
+  holderKeys: z.array(z.record(z.string(), z.unknown())).describe('proven keys of the wallet, until the transaction ends'),
   status: z.enum(DEFERRED_STATUSES),
   credentials: z.array(z.string()).optional().describe('until the wallet has fetched them'),
   interval: z.number().describe('seconds between two polls of the wallet'),
@@ -36,7 +36,7 @@ const MESSAGES: Readonly<Record<DeferredTransaction['status'], string>> = {
   pending: 'The transaction is pending.',
   ready: 'The credential waits for the wallet.',
   retrieved: 'The wallet has fetched the credential.',
-  failed: 'The wallet will be told that the credential does not come.',
+  failed: 'The wallet is told that the credential will not be issued.',
   expired: 'The transaction has expired.',
 };
 
@@ -88,7 +88,7 @@ export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
     operationId: 'completeDeferredTransaction',
     summary: 'Supply a deferred credential',
     description:
-      'Ready-made, or as claims that the service signs. The wallet gets it when it asks the next time. Of what is ready-made ' +
+      'Ready-made, or as claims that the service signs. The wallet gets it with its next request. Of what is ready-made ' +
       'warnings tell what the wallet will refuse: another format, another number than that of its keys, another key.',
     body: DeferredCompletion,
     responses: {

@@ -26,7 +26,7 @@ export const issuanceMetadataRoutes = family({ metadata: GetIssuerMetadata }, ({
       ...PUBLIC_DOCUMENT,
       ...address,
       summary: 'Credential issuer metadata (OpenID4VCI 1.0 section 12.2)',
-      description: 'As JSON, or signed for whoever would rather have `application/jwt`; in one language on request.',
+      description: 'As JSON, or signed with `Accept: application/jwt`; in one language on request.',
       tag,
       params: TenantPath,
       asJwt: true,

@@ -128,7 +128,7 @@ export const keyChainRoutes = families(
       operationId: 'importKeyChain',
       summary: 'Import a key that was made elsewhere',
       description:
-        'With `certificates`: those that others issued for it. Without: an internal authority certifies the key. ' +
+        'With `certificates`: an external authority issued them for the key. Without: an internal authority certifies the key. ' +
         'The key is sealed and never shown again.',
       body: KeyChainImport,
       example: { id: 'imported', usageType: 'signing', key: EXAMPLE_KEY },
@@ -151,7 +151,7 @@ export const keyChainRoutes = families(
       example: {},
       responses: {
         200: withWarnings(RotatedKeyChainView),
-        409: 'Its certificates come from outside, too many former keys count still, or somebody else rotates it',
+        409: 'Its certificates are from an external authority, too many previous keys are still valid, or another rotation is in progress',
       },
       async handle({ caller, params: { id }, body }) {
         const { chain: rotated, affected } = await rotateKeyChain.execute(caller, id, body);
@@ -166,7 +166,7 @@ export const keyChainRoutes = families(
       path: '/key-chain/:id/csr',
       operationId: 'createKeyChainRequest',
       exampleParameters: { id: 'pid-signing' },
-      summary: 'Ask for a certificate elsewhere',
+      summary: 'Create a certificate signing request',
       description: 'Upload the answer with PATCH /key-chain/{id}; it is for the key that is active now.',
       params,
       body: CertificateSigningRequest,

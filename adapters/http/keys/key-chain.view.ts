@@ -44,7 +44,10 @@ export const KeyChainView = object({
   lastRotatedAt: z.iso.datetime().nullable(),
   previousKey: PublicKeyView.nullable(),
   previousCertificate: Pem.nullable(),
-  previousKeyExpiry: z.iso.datetime().nullable().describe('When everything that it signed has ended; it is published until then'),
+  previousKeyExpiry: z.iso
+    .datetime()
+    .nullable()
+    .describe('Time at which everything that it signed has expired; it is published until then'),
   previousKeys: z
     .array(object({ key: PublicKeyView, certificate: Pem, expiry: z.iso.datetime() }))
     .describe('All that count still, newest first'),
@@ -63,7 +66,7 @@ export const RotatedKeyChainView = KeyChainView.extend({
             '`rotated`: it signs with another key now. `blocked`: it signs nothing until it is rotated or replaced. ' +
               '`former`: only a former key of it is concerned',
           ),
-        reason: z.string().nullable().describe('Why the key chain could not be rotated'),
+        reason: z.string().nullable().describe('Reason why the key chain could not be rotated'),
       }),
     )
     .describe('With `compromised`: all key chains of the tenant that have or had the public key; empty otherwise'),
@@ -75,17 +78,17 @@ export function toAffectedKeyChainView({ id, outcome, reason }: AffectedKeyChain
 
 export const CertificateRequestView = object({ csr: z.string().describe('PKCS#10 (RFC 2986) as PEM') }).meta({
   id: 'CertificateRequest',
-  description: 'To be handed to whoever shall certify the key',
+  description: 'Certificate signing request for the authority that certifies the key',
 });
 
 export const KeyProviderView = object({
   name: z.string(),
   type: z.string().describe('`local`, `vault` or `pkcs11`'),
-  default: z.boolean().describe('Of tenants for which nothing else is said'),
+  default: z.boolean().describe('Default for tenants without their own provider'),
   own: z.boolean().describe('The next keys of this tenant are made here unless `kmsProvider` says otherwise'),
-  algorithms: z.array(z.enum(SIGNING_ALGORITHMS)).describe('Of the keys that it can make'),
-  status: z.enum(['up', 'down']).describe('Whether it answers at this moment'),
-}).meta({ id: 'KeyProvider', description: 'Where keys can be made' });
+  algorithms: z.array(z.enum(SIGNING_ALGORITHMS)).describe('Algorithms of the keys that it can create'),
+  status: z.enum(['up', 'down']).describe('True if the provider responds at present'),
+}).meta({ id: 'KeyProvider', description: 'Providers that can create keys' });
 
 export function toKeyProviderView({ isOwn, answers, ...provider }: TenantKeyProvider) {
   return viewOf(KeyProviderView, { ...provider, own: isOwn, status: answers ? 'up' : 'down' });

@@ -53,7 +53,7 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       path: '/:tenant/authorize',
       operationId: 'authorize',
       exampleParameters: { client_id: 'https://wallet.example', request_uri: EXAMPLE_REQUEST_URI },
-      summary: 'Ask the user whether the wallet shall have the credentials (RFC 6749 section 4.1.1)',
+      summary: 'Ask the user to approve the credentials for the wallet (RFC 6749 section 4.1.1)',
       query: BrowserQuery,
       described: { query: AUTHORIZE_QUERY },
       responses: {

@@ -30,7 +30,7 @@ const RequiredInteraction = object({
   error: z.literal('insufficient_authorization'),
   interaction_type_required: z.string(),
   ...Details,
-}).meta({ id: 'RequiredInteraction', description: 'What the user has to do first' });
+}).meta({ id: 'RequiredInteraction', description: 'Interaction that the user has to complete first' });
 
 const Returned = object({
   auth_session: z.string().max(512).optional().describe('as it stood in the address of the page'),
@@ -54,7 +54,7 @@ export const interactiveRoutes = family(USE_CASES, ({ interactiveAuthorization, 
       'its address in the newest form, `iae:` and its origin in the others; an mdoc has the handover `OpenID4VCIIAEHandover`. Each answer ' +
       'has an `auth_session` of its own, and the last one counts; after a page it is that of the redirect, which brings the code instead ' +
       'when the page was the last step. Configurations without `iaeActions` ask for nothing, so that the code comes at once; a wallet ' +
-      'that lists no types is told `redirect_to_web` there, and goes on with a pushed request.',
+      'that lists no types is told `redirect_to_web` there, and continues with a pushed request.',
     surface: 'oauth',
     body: z.record(z.string(), z.string()),
     example: { ...EXAMPLE_REQUEST, interaction_types_supported: 'urn:openid:dcp:ia:openid4vp_presentation' },
@@ -74,7 +74,7 @@ export const interactiveRoutes = family(USE_CASES, ({ interactiveAuthorization, 
     path: '/:tenant/interactive-authorization/return',
     operationId: 'returnFromWebStep',
     exampleParameters: { auth_session: EXAMPLE_HANDLE },
-    summary: 'Where a page of the customer sends the browser when the user is done',
+    summary: 'Address to which a page of the customer redirects the browser at the end',
     description:
       'Only the browser that was sent to the page is sent on, which a cookie tells: with the code after the last step, with ' +
       '`auth_session` before that.',

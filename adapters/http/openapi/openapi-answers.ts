@@ -10,7 +10,7 @@ const Problem = object({
   title: z.string(),
   status: z.number().int(),
   detail: z.string(),
-  code: z.enum([...FAILURE_CODES, INTERNAL_ERROR]).describe('What happened, for programs; see docs/troubleshooting.md'),
+  code: z.enum([...FAILURE_CODES, INTERNAL_ERROR]).describe('Machine-readable code; see docs/troubleshooting.md'),
   requestId: z.string(),
   errors: z.array(object({ path: z.string(), message: z.string() })).optional(),
 }).meta({ id: 'Problem' });
@@ -41,7 +41,7 @@ export const COMPACT = { type: 'string' as const, description: 'A JWS or JWE in 
 const HEADERS = {
   ETag: 'Tells this state of the thing from others, for `If-Match`',
   Link: 'With `rel="next"` the address of the next page; absent on the last one',
-  Location: 'Where the browser goes',
+  Location: 'Redirect address',
   'Retry-After': 'Seconds after which to come back, where that is known',
   'WWW-Authenticate': 'What is wrong with the access token, or how to get one (RFC 6750 section 3, RFC 9449 section 7.1)',
 } as const;

@@ -13,25 +13,25 @@ const sessionShape = {
 const Values = z.record(z.string(), z.unknown());
 
 const Identity = object({
-  iss: z.string().optional().describe('Who says so: the provider of the login, or the server of the token'),
-  sub: z.string().optional().describe('The user at `iss`; where nobody logged in, a name of this offer'),
+  iss: z.string().optional().describe('Issuer of the identity: the login provider, or the server of the token'),
+  sub: z.string().optional().describe('The user at `iss`; without a login, a name of this offer'),
   token_claims: Values.optional().describe('All claims of the verified tokens'),
 }).describe(
   'Who authorized it. Empty for a pre-authorized code. With the chained server the user at its upstream and the ' +
     'claims of the login; with an external server `sub` and claims of its access token. With the built-in one ' +
-    'the claims of its own access token, which name nobody: its page authenticates no user.',
+    'the claims of its own access token, which identify no user: its page authenticates none.',
 );
 
 const ClaimsRequest = object({
   ...sessionShape,
-  credential_configuration_id: z.string().describe('What is to be issued'),
+  credential_configuration_id: z.string().describe('Credential to be issued'),
   identity: Identity,
-  credentials: z.array(Presented).describe('What an interactive authorization had presented; else empty'),
+  credentials: z.array(Presented).describe('Presentations of an interactive authorization; otherwise empty'),
 }).meta({ id: 'ClaimsRequest' });
 
 const ClaimsAnswer = z
   .union([
-    z.record(z.string(), Values).describe('Claims by configuration id. Only the one that was asked for is read; it has to be there.'),
+    z.record(z.string(), Values).describe('Claims by configuration id. Only the requested configuration is read; it is required.'),
     looseObject({
       deferred: z.literal(true),
       interval: z.number().min(1).max(86_400).nullish().describe('Seconds that the wallet waits between two polls; 5 unless stated'),
@@ -60,7 +60,7 @@ const PresentationDelivery = object({
 }).meta({ id: 'PresentationDelivery' });
 
 const PresentationAnswer = looseObject({
-  redirectUri: z.string().nullish().describe('Where the browser goes, in place of the configured address; ignored when it is no address'),
+  redirectUri: z.string().nullish().describe('Redirect address instead of the configured one; ignored if it is not an address'),
 }).meta({ id: 'PresentationAnswer' });
 
 const WebStepQuestion = object({
@@ -125,7 +125,7 @@ function webhook({ id, summary, description, body, answer }: Webhook): { post: Z
 export const WEBHOOKS: ZodOpenApiPathsObject = {
   claims: webhook({
     id: 'claimsWebhook',
-    summary: 'Claims for a credential, when a wallet asks for it',
+    summary: 'Claims for a credential that a wallet requests',
     description: [
       '`claimsWebhook` of a credential configuration, or a source of type `webhook` in `credentialClaims` of an offer.',
       'A failure, and claims that do not fit schema and format, fail the session with `claims_unavailable` and a ' +
@@ -138,7 +138,7 @@ export const WEBHOOKS: ZodOpenApiPathsObject = {
   }),
   notification: webhook({
     id: 'notificationWebhook',
-    summary: 'What became of a credential in the wallet',
+    summary: 'Fate of a credential in the wallet',
     description: [
       '`notifyWebhook` of an offer, else `notificationWebhook` of the credential configuration. What a wallet tells ' +
         'twice is delivered once. An offer that is burnt before anything was collected is a `credential_failure` of each of its ' +
@@ -150,7 +150,7 @@ export const WEBHOOKS: ZodOpenApiPathsObject = {
   }),
   presentation: webhook({
     id: 'presentationWebhook',
-    summary: 'What a wallet presented',
+    summary: 'Presentation of a wallet',
     description: [
       '`webhook` of a presentation configuration or of a request. Called with `error` and without any `values` for a ' +
         'response that was refused.',
@@ -163,7 +163,7 @@ export const WEBHOOKS: ZodOpenApiPathsObject = {
   }),
   webStep: webhook({
     id: 'webStepWebhook',
-    summary: 'Whether the user is done with a page before an issuance',
+    summary: 'Query if the user has completed a page before an issuance',
     description: [
       '`callbackUrl` of an interactive action of type `redirect_to_web`. Any 2xx means yes.',
       'A failure means no: the wallet gets `access_denied` and has to begin again; the session stays open and its ' + 'report says why.',

@@ -3,7 +3,7 @@ import type { TenantCaller } from '../../../application/caller.ts';
 import { type EditedKind, resourceOf } from '../../../domain/resources.ts';
 import { type Profile, Warning, warningsOf } from '../../../domain/shared/finding.ts';
 
-export const Warnings = z.array(Warning).describe('What was written all the same, although a wallet, a law or a reader will refuse it');
+export const Warnings = z.array(Warning).describe('Problems that a wallet, a verifier or a law will have with the stored object');
 
 const VIEWS_WITH_WARNINGS = new Map<z.ZodObject, z.ZodObject>();
 

@@ -69,20 +69,20 @@ export const registrarRoutes = families(
         purpose: [{ lang: 'en', content: 'Opening an account' }],
       },
     },
-    responses: { 503: 'Nobody answers; nothing is stored' },
+    responses: { 503: 'The registrar does not answer; nothing is stored' },
     replaces: true,
     by: ReplaceRegistrarConfiguration,
   }),
   configuration.update({
     operationId: 'updateRegistrarConfiguration',
-    summary: 'Change members of the login at the registrar',
+    summary: 'Change the login at the registrar',
     description:
-      'Null resets an optional member. Secrets that are left out stay, unless an address or the account changes: ' +
+      'Null resets an optional property. Omitted secrets stay, unless an address or the account changes: ' +
       'then they are given again. The result is tried before it is stored.',
     body: RegistrarConfigurationUpdate,
     bodyLimit: BODY_LIMIT,
     example: { password: 'the new password of the account' },
-    responses: { 404: 'Nothing is configured', 503: 'Nobody answers; nothing is stored' },
+    responses: { 404: 'Nothing is configured', 503: 'The registrar does not answer; nothing is stored' },
     by: UpdateRegistrarConfiguration,
   }),
   configuration.delete({
@@ -98,7 +98,7 @@ export const registrarRoutes = families(
       path: '/registrar/access-certificate',
       operationId: 'orderAccessCertificate',
       summary: 'Obtain an access certificate for a key chain',
-      description: 'Requests to wallets are signed under it from then on; those that are under way are answered under the former.',
+      description: 'New requests to wallets are signed under it; pending requests are answered under the previous one.',
       body: AccessCertificateOrder,
       example: { keyChainId: 'access', dns: ['verifier.acme.example'] },
       responses: {

@@ -37,7 +37,7 @@ export function toRegistrarConfigurationView(configuration: RegistrarConfigurati
 }
 
 export const AccessCertificateView = object({
-  id: z.string().describe('What the registrar calls the certificate'),
+  id: z.string().describe('Id of the certificate at the registrar'),
   relyingPartyId: z.string(),
   keyChainId: z.string(),
   certId: z.string().describe('The same, by its older name'),
@@ -64,12 +64,12 @@ const RegisteredCredentialView = object({
 });
 
 export const RegistrationCertificateView = object({
-  id: z.string().nullable().describe('What the registrar calls it; null for one that was brought along'),
+  id: z.string().nullable().describe('Id at the registrar; null for a certificate that was provided'),
   jwt: z.string(),
   relyingPartyId: z.string().nullable(),
   subject: z.string().describe('Identifier of the relying party, as in its access certificate'),
   intendedUseId: z.string().nullable(),
-  credentials: z.array(RegisteredCredentialView).describe('What may be asked for'),
+  credentials: z.array(RegisteredCredentialView).describe('Attestations and claims that may be requested'),
   issuedAt: z.iso.datetime(),
   expiresAt: z.iso.datetime().nullable(),
 }).meta({ id: 'RegistrationCertificate', description: 'A registration certificate (ETSI TS 119 475)' });

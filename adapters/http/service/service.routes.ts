@@ -105,7 +105,7 @@ export const serviceRoutes = family(
       ...common,
       path: '/health',
       operationId: 'getHealth',
-      summary: 'Whether the service and what it depends on work',
+      summary: 'State of the service and its dependencies',
       description:
         'Needs no token. With the token of a client that manages tenants, each key provider is listed as `key-provider/<name>`; otherwise ' +
         'all of them are one part, `key-providers`.',
@@ -120,7 +120,7 @@ export const serviceRoutes = family(
       ...common,
       path: '/health/live',
       operationId: 'getLiveness',
-      summary: 'Whether the process answers; nothing else is looked at',
+      summary: 'Liveness: the process responds; dependencies are not checked',
       responses: { 200: LivenessView },
       handle: () => reply(200, { status: 'ok' }),
     }),
@@ -128,7 +128,7 @@ export const serviceRoutes = family(
       ...common,
       path: '/health/ready',
       operationId: 'getReadiness',
-      summary: 'Whether the process is to be sent requests',
+      summary: 'Readiness: the process accepts requests',
       responses: { 200: HealthView, 503: HealthView },
       async handle() {
         const health = await checkReadiness.execute();

@@ -8,16 +8,16 @@ import { viewOf } from '../output/view-of.ts';
 import { family, route } from '../route.ts';
 
 export const SettingView = object({
-  name: z.string().describe('Of the environment variable'),
+  name: z.string().describe('Name of the environment variable'),
   value: z
     .string()
     .nullable()
-    .describe('As it was written, without user, password and parameters of an address; null for a secret, and where there is none'),
-  isSet: z.boolean().describe('Whether somebody, or the first start, set it'),
-  isSecret: z.boolean().describe('Its value is told to nobody'),
+    .describe('As it was written, without user, password and parameters of an address; null for a secret, and if there is none'),
+  isSet: z.boolean().describe('True if it was configured, or set by the first start'),
+  isSecret: z.boolean().describe('The value is never shown'),
   source: z
     .enum(SETTING_SOURCES)
-    .describe('`file`: `secrets.env` of the first start, or `kms.json`, both in DATA_FOLDER; `default`: nobody set it'),
+    .describe('`file`: `secrets.env` of the first start, or `kms.json`, both in DATA_FOLDER; `default`: not configured'),
   description: z.string(),
 }).meta({ id: 'Setting', description: 'One setting of the service, with where its value comes from' });
 

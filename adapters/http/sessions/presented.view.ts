@@ -10,25 +10,25 @@ const Issuer = object({
   listed: z
     .array(object({ entity: z.string(), list: z.string(), sequenceNumber: z.number() }))
     .optional()
-    .describe('Where the anchor stands on trust lists; absent for one that is configured'),
-}).meta({ id: 'PresentedIssuer', description: 'Who signed a credential' });
+    .describe('Places of the anchor on trust lists; absent for a configured anchor'),
+}).meta({ id: 'PresentedIssuer', description: 'Signer of a credential' });
 
 export const Presented = object({
   id: z.string().describe('Id of the credential query'),
   values: z
     .union([Values, z.array(Values)])
     .optional()
-    .describe('What was verified; an array for a query with `multiple`'),
+    .describe('Verified claims; an array for a query with `multiple`'),
   issuer: z
     .union([Issuer, z.array(Issuer)])
     .optional()
-    .describe('Who signed it; an array beside an array of `values`'),
+    .describe('Signer; an array beside an array of `values`'),
   authentication: object({
     jti: z.string().describe('The authentication code'),
     amr: z.array(z.record(z.string(), z.string())).describe('Factors by category'),
   })
     .optional()
-    .describe('How the wallet authenticated its user, beside a confirmed transaction of TS12 (docs/verifying.md)'),
+    .describe('User authentication by the wallet, beside a confirmed transaction of TS12 (docs/verifying.md)'),
   error: z
     .enum([...REFUSAL_REASONS, 'missing', 'response_refused'])
     .optional()
@@ -36,4 +36,4 @@ export const Presented = object({
       'Why nothing was taken, in place of `values`: see docs/troubleshooting.md. `missing`: it did not come; `response_refused`: ' +
         'it was good, and something else of the response was not',
     ),
-}).meta({ id: 'PresentedCredential', description: 'What came of one credential query' });
+}).meta({ id: 'PresentedCredential', description: 'Result of one credential query' });

@@ -9,8 +9,8 @@ import { family, reply, route } from '../route.ts';
 const count = z.number().int();
 const SampleView = object({
   sessions: count,
-  isComplete: z.boolean().describe('Whether the period has no others; else these are the newest of it'),
-  from: z.iso.datetime().optional().describe('When the oldest of them was made'),
+  isComplete: z.boolean().describe('True if these are all sessions of the period; otherwise they are the most recent ones'),
+  from: z.iso.datetime().optional().describe('Creation time of the oldest of them'),
 });
 
 const SessionRatesView = object({
@@ -23,7 +23,7 @@ const SessionRatesView = object({
     .array(
       object({
         code: z.enum(SESSION_FAILURE_CODES),
-        reason: z.string().optional().describe('Of a refused presentation: that of its first failed check'),
+        reason: z.string().optional().describe('Reason of the first failed check of a refused presentation'),
         count,
       }),
     )
@@ -32,12 +32,12 @@ const SessionRatesView = object({
     'Sessions that `refusals` and `deliveries` are about: the newest 2,000 of which something is on record, at most',
   ),
   refusals: z
-    .array(object({ code: z.string().describe('What wallets were told'), count }))
+    .array(object({ code: z.string().describe('Errors that wallets were told'), count }))
     .describe('The five most frequent refusals of wallets that came to collect'),
   deliveries: z.array(
     object({ webhook: z.enum(['claims', 'presentation', 'notification']), delivered: count, pending: count, failed: count }),
   ),
-}).meta({ id: 'SessionRates', description: 'How the newest sessions went' });
+}).meta({ id: 'SessionRates', description: 'Outcomes of the most recent sessions' });
 
 export const sessionRateRoutes = family({ countSessions: CountSessions }, ({ countSessions }) => [
   route({

@@ -6,15 +6,15 @@ export const CheckView = object({
   index: z.number().int().optional().describe('Which of the presentations of the query'),
   check: z.string(),
   result: z.enum(['passed', 'failed']),
-  input: z.string().optional().describe('What was looked at: names, numbers and addresses'),
-  reason: z.string().optional().describe('Why it failed: a reason of docs/troubleshooting.md; of the response as a whole, in words'),
+  input: z.string().optional().describe('Checked names, numbers and addresses'),
+  reason: z.string().optional().describe('Reason of the failure, see docs/troubleshooting.md; for the whole response, in words'),
   detail: z.string().optional(),
-  section: z.string().describe('What demands the check'),
+  section: z.string().describe('Source of the requirement'),
 }).meta({ id: 'Check', description: 'One check of what was presented' });
 
 export const AttemptView = object({
   at: z.iso.datetime(),
-  code: z.string().describe('What the wallet was told'),
+  code: z.string().describe('Error that was sent to the wallet'),
   reason: z.string().describe('For the operator'),
   requestId: z.string().optional().describe('As the log names the request'),
 }).meta({ id: 'RefusedAttempt', description: 'A request for a credential, or a response to a presentation request, that was rejected' });
@@ -22,4 +22,4 @@ export const AttemptView = object({
 export const FailureView = object({
   code: z.enum(SESSION_FAILURE_CODES).describe('See docs/troubleshooting.md'),
   message: z.string().describe('For the operator'),
-}).meta({ id: 'SessionFailure', description: 'Why a session failed' });
+}).meta({ id: 'SessionFailure', description: 'Reason of a failed session' });

@@ -136,12 +136,12 @@ function changeRoutes({ cancelSession, retryDelivery, deleteSession }: UseCases)
       summary: 'Make a delivery to a webhook again',
       description:
         'The same delivery with the same `Idempotency-Key`, once: one that failed, or that has been pending for a minute. The answer says ' +
-        'what came of it; the session stays as it ended. Claims are not asked for again, since the wallet that waited for them has gone.',
+        'what came of it; the session stays as it ended. Claims are not requested again, because the wallet no longer waits for them.',
       params: params.extend({ deliveryId: z.string().max(200).describe('`deliveries[].id` of the session') }),
       responses: {
         200: DeliveryView,
         409: 'It was delivered, is under way, or was about claims',
-        410: 'What it told is not kept any more, or its webhook is not configured',
+        410: 'Its result is no longer stored, or its webhook is not configured',
       },
       async handle({ caller, params: { id, deliveryId } }) {
         return reply(200, toDeliveryView(await retryDelivery.execute(caller, id, deliveryId)));

@@ -32,16 +32,16 @@ const NotificationView = object({
   credentialConfigurationId: z.string(),
   eventDescription: z.string().optional().describe('In the words of the wallet'),
   at: z.iso.datetime(),
-}).meta({ id: 'Notification', description: 'What a wallet told about credentials that it got' });
+}).meta({ id: 'Notification', description: 'Notification of a wallet about its credentials' });
 
 export const DeliveryView = object({
   id: z.string().describe('The `Idempotency-Key` of its calls'),
   webhook: z.enum(['claims', 'presentation', 'notification']),
   at: z.iso.datetime(),
   result: z.enum(['pending', 'delivered', 'failed']),
-  detail: z.string().optional().describe('Why it failed'),
+  detail: z.string().optional().describe('Reason of the failure'),
   status: z.number().int().optional().describe('HTTP status of the answer, where there was one'),
-  durationMs: z.number().int().optional().describe('How long the call took'),
+  durationMs: z.number().int().optional().describe('Duration of the call'),
 }).meta({ id: 'Delivery', description: 'One delivery to a webhook and what came of it' });
 
 const SessionState = z.enum(SESSION_STATUSES).meta({ id: 'SessionState', description: 'State of a session' });
@@ -52,7 +52,7 @@ export const SessionStatusView = object({ id: z.string(), status: SessionState, 
 });
 
 const FallenView = object({
-  id: z.string().describe('The `notification_id` under which they were handed out'),
+  id: z.string().describe('The `notification_id` with which they were issued'),
   credentialConfigurationId: z.string(),
   at: z.iso.datetime(),
 });
@@ -68,8 +68,8 @@ export const SessionView = object({
   tenantId: z.string(),
   tenant: TenantReference,
   configurationIds: z.array(z.string()),
-  authorizedAt: z.iso.datetime().optional().describe('When the user had authorized the wallet whose code was spent last'),
-  tokenAt: z.iso.datetime().optional().describe('When the wallet got its first token for it'),
+  authorizedAt: z.iso.datetime().optional().describe('Time at which the user authorized the wallet whose code was redeemed last'),
+  tokenAt: z.iso.datetime().optional().describe('Time of the first token of the wallet'),
   walletAuthentication: z
     .enum(WALLET_AUTHENTICATIONS)
     .optional()
@@ -77,7 +77,7 @@ export const SessionView = object({
       'How that wallet proved which product it is: by a wallet attestation, by a key that is registered, or not at all. All three ' +
         'are shown where one session is read, of authorization servers of ours, and are gone with what is anonymised',
     ),
-  reference: z.string().optional().describe('What its caller calls it'),
+  reference: z.string().optional().describe('Reference given by the caller'),
   authorization_code: z
     .string()
     .optional()
@@ -104,7 +104,7 @@ export const SessionView = object({
     .describe(
       'What a page was given to ask for an mdoc by the protocol of ISO/IEC TS 18013-7 Annex C: CBOR, base64url. It names elements and has no values',
     ),
-  credentials: z.array(Presented).optional().describe('What was verified'),
+  credentials: z.array(Presented).optional().describe('Verified claims'),
   vp_nonce: z.string().optional(),
   clientId: z.string().optional(),
   responseUri: z.string().optional(),

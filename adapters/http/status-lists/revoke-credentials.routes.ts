@@ -22,10 +22,10 @@ const CredentialStatusView = object({
   bits: z
     .union([z.literal(1), z.literal(2), z.literal(4), z.literal(8)])
     .describe('Of an entry of the list: one bit tells valid from revoked, more have room for suspended'),
-  status: z.number().int().describe('0 valid, 1 revoked, 2 suspended, as recorded; readers see it once the list is signed anew'),
+  status: z.number().int().describe('0 valid, 1 revoked, 2 suspended, as recorded; verifiers see it when the list is signed again'),
   credentialConfigurationId: z.string(),
   issuedAt: z.iso.datetime(),
-}).meta({ id: 'CredentialStatus', description: 'Where the status of one credential stands' });
+}).meta({ id: 'CredentialStatus', description: 'Place of the status of one credential' });
 
 /** Changes of the status of issued credentials. */
 export const revocationRoutes = family(USE_CASES, ({ revokeSession, revokeBySubject, listSessionStatuses, settings }) => [
@@ -42,7 +42,7 @@ export const revocationRoutes = family(USE_CASES, ({ revokeSession, revokeBySubj
     responses: {
       201: object({ sessionId: z.string(), status: z.number(), changed: z.number() }).meta({ id: 'Revoked' }),
       404: 'There is no such session',
-      409: 'The session issued nothing that has a status, a credential was revoked already, or somebody else changed it meanwhile',
+      409: 'The session issued no credential with a status, a credential is revoked already, or the status was changed concurrently',
     },
     async handle({ caller, body }) {
       const changed = await revokeSession.execute(caller, body);
@@ -54,7 +54,7 @@ export const revocationRoutes = family(USE_CASES, ({ revokeSession, revokeBySubj
     path: '/session/:id/statuses',
     operationId: 'listSessionStatuses',
     exampleParameters: { id: '<session>', limit: 20, sort: 'asc' },
-    summary: 'List where the status of the credentials of a session stands',
+    summary: 'Status list of the credentials of a session',
     description:
       'An entry for each credential with a status, the oldest first unless stated, also of a session that is gone. Lists that do not exist any more are ' +
       'left out. The `Link` header with `rel="next"` leads to the next page.',

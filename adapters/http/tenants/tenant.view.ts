@@ -45,7 +45,7 @@ export const WrittenTenantView = object({
 
 export const TenantRemovalView = object({
   id: z.string(),
-  since: z.iso.datetime().describe('When the tenant was removed'),
+  since: z.iso.datetime().describe('Time of the removal of the tenant'),
   removedRows: z.number().int().describe('Rows of its data that were removed so far'),
 }).meta({ id: 'TenantRemoval', description: 'A removed tenant whose data is still being removed' });
 
@@ -54,7 +54,7 @@ const SHOWN_PROPERTIES = WrittenTenantView.omit({ warnings: true });
 
 export const EffectiveSessionConfig = object({ ttlSeconds: z.number().int(), cleanupMode: z.enum(['full', 'anonymize']) }).meta({
   id: 'EffectiveSessionStorageConfig',
-  description: 'What holds for new sessions of the tenant',
+  description: 'Settings of new sessions of the tenant',
 });
 
 export const EffectiveStatusListConfig = object({
@@ -63,7 +63,7 @@ export const EffectiveStatusListConfig = object({
   ttl: z.number().int(),
   immediateUpdate: z.boolean(),
   enableAggregation: z.boolean(),
-}).meta({ id: 'EffectiveStatusListConfig', description: 'What holds for status lists made from now on' });
+}).meta({ id: 'EffectiveStatusListConfig', description: 'Settings of future status lists' });
 
 export function toTenantView({ tenant, clients, newSecret }: TenantWithClients) {
   const { sessionConfig } = tenant;

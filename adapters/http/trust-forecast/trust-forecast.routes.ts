@@ -12,12 +12,12 @@ const ForecastItemView = object({
   id: z.string().describe('Of the key chain or the list, or the fingerprint (SHA-256, base64url) of a certificate'),
   name: z.string(),
   endsAt: z.iso.datetime(),
-  renews: z.boolean().describe('The service sees to it by itself, as long as nothing is in the way'),
+  renews: z.boolean().describe('The service renews it without an operator'),
   affects: object({
     issuance: Ids.describe('Credential configurations that cannot be issued then'),
     presentation: Ids.describe('Presentation configurations that fail then, or trust fewer issuers'),
   }),
-  advice: z.string().describe('What to do before'),
+  advice: z.string().describe('Action of the operator before that date'),
 }).meta({ id: 'TrustForecastItem', description: 'Something that the trust of a tenant rests on, and that ends' });
 
 export const trustForecastRoutes = family({ forecastTrust: ForecastTrust, settings: ServiceSettings }, ({ forecastTrust, settings }) => [

@@ -15,23 +15,20 @@ const FollowedListView = object({
   id: z.string(),
   uri: z.string().describe('Without its query'),
   via: z.string().nullable().describe('The list of lists that points to it, and says who signs it'),
-  sequenceNumber: z.number().int().nullable().describe('Of the last release that was good'),
-  nextUpdate: z.iso.datetime().nullable().describe('When that ends'),
-  checkedAt: z.iso
-    .datetime()
-    .nullable()
-    .describe('When it was found at its address for the last time; null when copies were forgotten since'),
+  sequenceNumber: z.number().int().nullable().describe('Sequence number of the last valid version'),
+  nextUpdate: z.iso.datetime().nullable().describe('End of the validity of that version'),
+  checkedAt: z.iso.datetime().nullable().describe('Time of the last successful download; null if copies were removed since'),
   lookedAt: z.iso.datetime(),
   held: object({
     since: z.iso.datetime(),
     reason: z.string(),
     signer: object({ certificate: z.string().describe('PEM'), fingerprint: z.string() })
       .nullable()
-      .describe('Who signed what came, and vouches for nobody until somebody confirms it'),
+      .describe('Signer of the fetched list, which is not trusted until an operator confirms it'),
   })
     .nullable()
-    .describe('What is held against the release that came; the good one counts until it ends'),
-}).meta({ id: 'FollowedTrustList', description: 'A trust list of somebody else that the tenant relies on' });
+    .describe('Problem of the downloaded version; the last valid version is used until it expires'),
+}).meta({ id: 'FollowedTrustList', description: 'A trust list of another operator that the tenant relies on' });
 
 /** External trust lists, as the checks of the tenant found them. */
 export const followedListRoutes = family(
@@ -44,7 +41,7 @@ export const followedListRoutes = family(
       path: '/trust/lists',
       operationId: 'listFollowedTrustLists',
       summary: 'See which trust lists of others are followed, and what is held against them',
-      description: 'Those first that need somebody to look at them. At most 500, in all processes.',
+      description: 'Lists that need an operator first. At most 500, in all processes.',
       query: ListQuery,
       responses: { 200: z.array(FollowedListView) },
       async handle({ caller, query }) {

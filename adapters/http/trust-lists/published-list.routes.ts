@@ -20,7 +20,7 @@ export const publishedListRoutes = family({ serveTrustList: ServeTrustList }, ({
     responses: {
       200: { description: 'The list as a compact JWS', contentType: MEDIA_TYPE },
       304: 'Not modified',
-      503: 'The list has ended and was not signed anew yet',
+      503: 'The list has expired and was not signed again yet',
     },
     async handle({ params }) {
       const { jwt, etag, maxAgeSeconds } = await serveTrustList.execute(params.tenant, params.id);

@@ -128,13 +128,13 @@ export const trustListRoutes = families(
     operationId: 'replaceTrustList',
     summary: 'Replace a trust list',
     body: TrustListReplacement,
-    example: { description: 'Nobody at present', entities: [] },
+    example: { description: 'No tenant at present', entities: [] },
     by: ReplaceTrustList,
   }),
   list.update({
     operationId: 'updateTrustList',
-    summary: 'Change members of a trust list',
-    description: 'Members are replaced whole; null resets one to its default. An empty change signs the list anew.',
+    summary: 'Change a trust list',
+    description: 'Properties are replaced as a whole; null resets a property to its default. An empty change signs the list again.',
     body: TrustListUpdate,
     example: { entities: ENTITIES },
     by: UpdateTrustList,
@@ -142,7 +142,7 @@ export const trustListRoutes = families(
   list.delete({
     operationId: 'deleteTrustList',
     summary: 'Take a trust list out of publication',
-    description: 'A later list of this id goes on from its last sequence number.',
+    description: 'A later list of this id continues from its last sequence number.',
     by: DeleteTrustList,
   }),
 );

@@ -28,7 +28,7 @@ export const TrustListView = object({
   sequenceNumber: z.number().int().describe('Grows with every write and every signature'),
   jwt: z.string().describe('The signed list as it is published'),
   createdAt: z.iso.datetime(),
-  updatedAt: z.iso.datetime().describe('When it was signed last'),
+  updatedAt: z.iso.datetime().describe('Time of the last signature'),
 }).meta({ id: 'TrustList' });
 
 export function toTrustListView(list: PublishedList, tenant: Tenant, chains: readonly KeyChain[]) {
@@ -57,8 +57,8 @@ export const TrustListVersionView = object({
   data: Document,
   entityConfig: Entities,
   jwt: z.string(),
-  createdAt: z.iso.datetime().describe('When it was signed'),
-}).meta({ id: 'TrustListVersion', description: 'A trust list as it was before it was written or signed anew' });
+  createdAt: z.iso.datetime().describe('Time of the signature'),
+}).meta({ id: 'TrustListVersion', description: 'A previous version of a trust list' });
 
 export function toVersionView({ id, list }: ListVersion, tenantId: string) {
   return viewOf(TrustListVersionView, {
@@ -79,7 +79,7 @@ export const TrustListExportView = object({
   description: z.string().optional(),
   entities: Entities,
   data: TrustListData.optional(),
-}).meta({ id: 'TrustListExport', description: 'What POST and PUT take to make this list' });
+}).meta({ id: 'TrustListExport', description: 'Body of POST and PUT that creates this list' });
 
 /** Properties with default values are left out, or null if the contract requires them. */
 export function toExportView(list: PublishedList) {

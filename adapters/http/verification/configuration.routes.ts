@@ -43,7 +43,7 @@ export const presentationConfigurationRoutes = families(
   configuration.list({
     operationId: 'listPresentationConfigurations',
     summary: 'List the presentation configurations',
-    description: 'A restricted client sees those that it may use.',
+    description: 'A restricted client sees the configurations that it may use.',
     by: ListPresentationConfigurations,
   }),
   configuration.get({ operationId: 'getPresentationConfiguration', summary: 'Read a presentation configuration' }),
@@ -62,8 +62,8 @@ export const presentationConfigurationRoutes = families(
   }),
   configuration.update({
     operationId: 'updatePresentationConfiguration',
-    summary: 'Change members of a presentation configuration',
-    description: 'Members are replaced whole; null resets one to its default.',
+    summary: 'Change a presentation configuration',
+    description: 'Properties are replaced as a whole; null resets a property to its default.',
     body: PresentationConfigurationUpdate,
     bodyLimit: BODY_LIMIT,
     example: { lifeTime: 600, redirectUri: null },
@@ -72,7 +72,7 @@ export const presentationConfigurationRoutes = families(
   configuration.delete({
     operationId: 'deletePresentationConfiguration',
     summary: 'Remove a presentation configuration',
-    responses: { 409: 'A credential configuration asks for it' },
+    responses: { 409: 'A credential configuration refers to it' },
     by: DeletePresentationConfiguration,
   }),
 );

@@ -46,7 +46,7 @@ export const PresentationConfigurationView = object({
   redirectUri: z.string().nullable(),
   accessKeyChainId: KeyReference.describe('Null: the default of the tenant'),
   accessCertId: KeyReference.describe('The same, by its older name'),
-  trustAnchors: z.array(TrustAnchorView).describe('Whose credentials are accepted'),
+  trustAnchors: z.array(TrustAnchorView).describe('Trusted issuers'),
   mdlProfile: z.enum(MDL_PROFILES).nullable().describe('Null: iso-18013-5'),
   typeMetadata: z.enum(['off', 'enforced']).nullable().describe('Null: off'),
   certificateRevocation: z.enum(CERTIFICATE_REVOCATION).nullable().describe('Null: off'),

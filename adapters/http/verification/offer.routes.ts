@@ -32,7 +32,7 @@ export const presentationOfferRoutes = family({ createPresentationRequest: Creat
     path: '/verifier/offer',
     operationId: 'createPresentationRequest',
     rateLimit: { group: 'offer', perClient: true },
-    summary: 'Ask a wallet for a presentation',
+    summary: 'Request a presentation from a wallet',
     tag: 'Verifier',
     surface: 'admin',
     access: { anyOf: ['presentation:request', 'presentation:manage'], remembered: true },

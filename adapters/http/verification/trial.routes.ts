@@ -36,18 +36,18 @@ const TrialView = object({
             id: z.string().describe('Id of the credential query'),
             result: z.enum(['passed', 'failed']),
             reason: z.enum(REFUSAL_REASONS).optional(),
-            missing: Paths.describe('Claims that it asks for and that are not there, verified or not'),
-            report: z.array(CheckView).describe('The checks, in their order, up to the one that failed'),
+            missing: Paths.describe('Requested claims that are missing, verified or not'),
+            report: z.array(CheckView).describe('Checks in their order, up to the one that failed'),
           }),
         )
-        .describe('Each credential query of its format, or the one that it came for'),
+        .describe('Credential queries of its format, or the one that it answers'),
     }),
   ),
   missing: z
     .array(z.string())
     .describe('What the question would still lack: ids of credential queries, or credential_sets with their position'),
-  untried: z.array(z.string()).describe('Checks that need a request and the wallet that answers it: nobody looked at them'),
-}).meta({ id: 'PresentationTrial', description: 'What a presentation would be worth to a question' });
+  untried: z.array(z.string()).describe('Checks that need a request and the wallet that answers it: they were not made'),
+}).meta({ id: 'PresentationTrial', description: 'Result of a presentation for a query' });
 
 /** Tries a presentation configuration before it is used with a wallet. */
 export const presentationTrialRoutes = family({ tryPresentation: TryPresentation }, ({ tryPresentation }) => [

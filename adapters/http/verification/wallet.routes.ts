@@ -165,13 +165,13 @@ function requestObject(text: string): Reply {
 
 export const DcApiRequestsView = object({
   requests: z.array(object({ protocol: z.string(), data: z.record(z.string(), z.unknown()) })),
-}).meta({ id: 'DigitalCredentialRequests', description: 'The member `digital` of navigator.credentials.get' });
+}).meta({ id: 'DigitalCredentialRequests', description: 'The property `digital` of navigator.credentials.get' });
 
 const ResponseData = looseObject({
   vp_token: z.unknown().optional().describe('In the clear'),
   response: z.unknown().optional().describe('Compact JWE'),
   error: z.unknown().optional(),
-}).meta({ id: 'DigitalCredentialResponse', description: 'The member `data` of the credential' });
+}).meta({ id: 'DigitalCredentialResponse', description: 'The property `data` of the credential' });
 
 /** Documentation of the body in the API document; other properties are ignored. */
 const DescribedResponse = object({

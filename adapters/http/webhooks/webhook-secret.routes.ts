@@ -20,9 +20,9 @@ const WebhookSecretView = object({
   createdAt: z.iso
     .datetime()
     .nullable()
-    .describe('When the present secret was made; null: nobody was told one yet, and nobody can check what signs'),
+    .describe('Time when the present secret was created; null if none was shown yet, so that no backend can verify signatures'),
   former: z.array(FormerSecretView).describe('Former secrets that sign still, the newest first; at most 3'),
-}).meta({ id: 'WebhookSecret', description: 'What calls of backends are signed with. Secrets are never shown.' });
+}).meta({ id: 'WebhookSecret', description: 'Secrets that sign calls to backends. Secrets are never shown.' });
 
 const NewWebhookSecretView = object({
   ...WebhookSecretView.shape,

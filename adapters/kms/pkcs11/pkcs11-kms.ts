@@ -96,7 +96,7 @@ export class Pkcs11Kms extends KmsProvider {
 
   override async sign(key: SigningKey, data: ToSign): Promise<Uint8Array> {
     const [signature] = await this.#signInARow(nameOf(key), [toSign(key.handle.algorithm, data)]);
-    if (signature === undefined) throw new Error('One signature was asked for, and none came.');
+    if (signature === undefined) throw new Error('The token returned no signature.');
     return signature;
   }
 

@@ -66,7 +66,7 @@ export function parseTransitKey(
   const { type, latest_version: version, keys, exportable, allow_plaintext_backup: backup, derived } = key;
   const isAsMeant = type === TRANSIT_TYPES[algorithm] && !exportable && !backup && !derived;
   if (!isAsMeant || typeof version !== 'number' || !isJsonObject(keys)) {
-    throw new VaultError('the key that it made is not as it was asked for');
+    throw new VaultError('the created key differs from the request');
   }
   const entry = keys[version];
   const publicJwk = isJsonObject(entry) ? parsePublicKey(entry['public_key'], algorithm) : undefined;

@@ -46,7 +46,7 @@ export class VaultClient {
     const answer: unknown = await this.#vault.request(options).catch((error: unknown) => {
       throw toCallError(error, token === undefined ? secrets : [token, ...secrets]);
     });
-    if (!isJsonObject(answer)) throw new VaultError('what listens there is no Vault: its answer is no JSON');
+    if (!isJsonObject(answer)) throw new VaultError('the server there is not Vault: its response is not JSON');
     return answer;
   }
 

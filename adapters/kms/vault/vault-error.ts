@@ -31,10 +31,10 @@ export function toVaultError(status: number, body: unknown, secrets: readonly st
     );
   }
   // A proxy before Vault has a limit of its own, which only large texts exceed.
-  if (status === 413) return new VaultError('what was to be signed is too large for it (413)', status);
+  if (status === 413) return new VaultError('the data to be signed is too large for it (413)', status);
   // Other servers at that address have other error formats.
   const errors = isJsonObject(body) && Array.isArray(body['errors']) ? body['errors'] : undefined;
-  if (errors === undefined) return new VaultError(`what listens there is no Vault: it answered ${status}`);
+  if (errors === undefined) return new VaultError(`the server there is not Vault: it answered ${status}`);
   const text = quotable(errors, secrets);
   return new VaultError(explained(status, text), status, text);
 }

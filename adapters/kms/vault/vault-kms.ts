@@ -155,7 +155,7 @@ export class VaultKms extends KmsProvider {
         await create(call);
         const { version, publicJwk } = parseTransitKey(await call('GET', `keys/${name}`), algorithm);
         if (expected !== undefined && thumbprint(publicJwk) !== expected) {
-          throw new VaultError('it holds another key than the one that it was given');
+          throw new VaultError('it has another key than the imported one');
         }
         return { handle: { kms: this.#name, keyId: keyIdOf(name, version), algorithm }, publicJwk };
       });

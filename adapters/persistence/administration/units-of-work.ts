@@ -147,7 +147,7 @@ function assertConditionHolds({ holds }: Precondition, resource: object | undefi
     'conflict',
     resource === undefined
       ? 'there is nothing here that If-Match could mean; leave it out to make something'
-      : 'somebody changed this since you read it; read it again and repeat the change',
+      : 'this was changed since you read it; read it again and repeat the change',
   );
 }
 

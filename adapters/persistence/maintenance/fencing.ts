@@ -43,7 +43,7 @@ const ENDINGS: readonly Ending[] = [
     where: `status in (${listOf(OPEN_STATUSES)}) and expires_at > ${NOW} - ${UNDECIDED_MS}`,
   },
   {
-    name: 'trust lists to be signed anew',
+    name: 'trust lists to be signed again',
     table: 'trust_lists',
     set: `next_update = ${NOW} + ${RENEWED_WITHIN_MS}`,
     where: `next_update > ${NOW} + ${RENEWED_WITHIN_MS}`,
@@ -66,12 +66,12 @@ export function fencing(sql: JobSql): Fencing {
     steps: [
       // Sessions with a pending delivery do not expire.
       {
-        name: 'deliveries that nobody finished given up',
+        name: 'unfinished deliveries given up',
         run: async (now) => ({ done: await sql.change(DELIVERIES, now.getTime()), nextCursor: undefined }),
       },
       ...ENDINGS.map((ending) => stepOf(sql, ending)),
       {
-        name: 'secrets of clients that nobody fetched erased',
+        name: 'secrets of clients that were not fetched erased',
         run: async (now) => ({ done: await sql.change(PICK_UPS, now.getTime()), nextCursor: undefined }),
       },
       {

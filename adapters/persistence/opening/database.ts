@@ -64,7 +64,7 @@ function describeFault(url: string, error: unknown): string | undefined {
   if (code === '42501')
     return `DATABASE_URL: ${urlWithoutCredentials(url)}: ${message}. The user may not create the tables of the service; as an administrator run "grant create on schema public to <user>" in this database, or make the user its owner`;
   if (code === '3D000') return `DATABASE_URL: there is no ${urlWithoutCredentials(url)}; make it, or correct its name`;
-  if (code?.startsWith('28')) return `DATABASE_URL: ${urlWithoutCredentials(url)} does not let this user in; check name and password`;
+  if (code?.startsWith('28')) return `DATABASE_URL: ${urlWithoutCredentials(url)} rejects this user; check name and password`;
   if (UNREACHABLE.includes(code ?? '') || /Connection terminated|timeout/.test(message)) {
     return `DATABASE_URL: ${urlWithoutCredentials(url)} does not answer (${code ?? 'no connection'})`;
   }

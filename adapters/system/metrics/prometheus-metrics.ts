@@ -59,7 +59,7 @@ export class PrometheusMetrics extends Metrics {
     const info = this.#gauge('info', 'The release that runs', ['version', 'commit'], 'first');
     info.set({ version, commit: commit ?? '' }, 1);
     this.#requests = this.#counter('http_requests_total', 'Answered requests', ['method', 'route', 'status']);
-    this.#unexpected = this.#counter('unexpected_failures_total', 'Requests that failed in a way that nobody foresaw', []);
+    this.#unexpected = this.#counter('unexpected_failures_total', 'Requests that failed unexpectedly', []);
     this.#requestSeconds = this.#histogram('http_request_duration_seconds', 'From the head of a request to the end of its answer', [
       'method',
       'route',
@@ -82,8 +82,13 @@ export class PrometheusMetrics extends Metrics {
     this.#outgoing = this.#counter('outgoing_requests_total', 'Calls of others, webhooks among them', ['outcome']);
     this.#outgoingSeconds = this.#histogram('outgoing_request_duration_seconds', 'Until others have answered', []);
     this.#jobFailures = this.#counter('job_failures_total', 'Runs of jobs that failed', ['task']);
-    this.#jobSuccess = this.#gauge('job_last_success_timestamp_seconds', 'When a job last ended well here', ['task'], 'max');
-    this.#jobSeconds = this.#gauge('job_last_duration_seconds', 'How long its last run took', ['task'], 'max');
+    this.#jobSuccess = this.#gauge(
+      'job_last_success_timestamp_seconds',
+      'Time of the last successful run of a job in this process',
+      ['task'],
+      'max',
+    );
+    this.#jobSeconds = this.#gauge('job_last_duration_seconds', 'Duration of its last run', ['task'], 'max');
     this.#health = this.#gauge('health_part_up', 'Parts of GET /health: 1 works, 0 does not', ['part'], 'min');
     this.#endings = new EndingDays(this.registry, `${METRIC_PREFIX}days_until_end`, this.#tenants);
     this.#removals = {

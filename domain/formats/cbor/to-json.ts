@@ -63,7 +63,7 @@ function encoded(bytes: Buffer, encoding: Encoding): string {
 /** The name of an object property. @throws Refusal `malformed` */
 export function parsePropertyName(key: unknown, parent?: string): string {
   if (typeof key !== 'string') throw malformed('a map has keys that are not text');
-  if (!isMemberName(key, parent)) throw malformed('a map names a member of a prototype');
+  if (!isMemberName(key, parent)) throw malformed('a map has a key of a prototype');
   if (key.length > MAX_NAME_LENGTH) throw malformed('a map has a name that is too long');
   return parseText(key);
 }

@@ -34,7 +34,7 @@ export function parseCoseSign1(value: Cbor): CoseSign1 {
   if (!isMap(protectedHeader)) throw malformed('protected header');
   for (const label of protectedHeader.keys()) {
     // RFC 9052 section 3: a label must not occur in both.
-    if (unprotectedHeader.has(label)) throw malformed('a label stands in both headers');
+    if (unprotectedHeader.has(label)) throw malformed('a label is in both headers');
   }
   return { protectedBytes, protectedHeader, unprotectedHeader, ...(payload !== null && { payload }), signature };
 }

@@ -51,11 +51,11 @@ function parseHidden(value: unknown, path: string, isRoot: boolean): ReadonlySet
 
   for (const entry of value as readonly unknown[]) {
     const isPosition = typeof entry === 'number' && Number.isSafeInteger(entry) && entry >= 0;
-    if (typeof entry !== 'string' && !isPosition) throw invalidInput(path, '"_sd" holds member names, or positions counted from 0.');
+    if (typeof entry !== 'string' && !isPosition) throw invalidInput(path, '"_sd" lists property names, or positions counted from 0.');
     if (RESERVED_NAMES.has(String(entry))) throw invalidInput(path, `"${entry}" is a reserved name.`);
     // SD-JWT VC section 2.2.2.3
     if (isRoot && NEVER_DISCLOSABLE.has(String(entry))) throw invalidInput(path, `"${entry}" cannot be selectively disclosable.`);
-    if (hidden.has(entry as string | number)) throw invalidInput(path, `"${entry}" stands there twice.`);
+    if (hidden.has(entry as string | number)) throw invalidInput(path, `"${entry}" is listed twice.`);
     hidden.add(entry as string | number);
   }
   return hidden;

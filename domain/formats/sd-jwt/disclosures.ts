@@ -72,7 +72,7 @@ export function processDisclosures(payload: JsonObject, disclosures: readonly st
 function parseDisclosure(text: string): Disclosure {
   const parts = decodeJson(text, MAX_DEPTH + 1, MAX_DISCLOSURE_MEMBERS);
   if (!Array.isArray(parts)) {
-    const form = `a JSON array of at most ${MAX_DISCLOSURE_MEMBERS} members and entries`;
+    const form = `a JSON array of at most ${MAX_DISCLOSURE_MEMBERS} properties and entries`;
     throw new Refusal('malformed_disclosure', `a disclosure is ${form}`);
   }
   const [salt, second, third] = parts as readonly Json[];

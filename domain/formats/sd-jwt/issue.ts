@@ -94,7 +94,7 @@ function assertWithinLimits(claims: JsonObject, frame: Frame | undefined, saltCo
     disclosures.every((text) => isWithinPropertyLimit(decodedText(text), MAX_DISCLOSURE_MEMBERS));
   if (isReadable) return;
   const limits = `${MAX_ISSUER_MEMBERS - PROTOCOL_MEMBERS} in what is always visible, ${MAX_DISCLOSURE_MEMBERS} in one disclosure`;
-  throw invalidInput('claims', `The claims have too many members, entries, commas or escapes; at most ${limits}.`);
+  throw invalidInput('claims', `The claims have too many properties, entries, commas or escapes; at most ${limits}.`);
 }
 
 function decodedText(disclosure: string): string {
@@ -140,10 +140,10 @@ function assertNames(value: Json, path: string, depth: number, parent?: string):
 function countSalts(value: Json, frame: Frame, path: string): number {
   let count = frame.decoys;
   const isArray = Array.isArray(value);
-  if (!isArray && !isJsonObject(value)) throw invalidInput(path, 'The disclosure frame expects members here.');
+  if (!isArray && !isJsonObject(value)) throw invalidInput(path, 'The disclosure frame expects properties here.');
   for (const key of frame.hidden) {
     if (isArray !== (typeof key === 'number')) {
-      throw invalidInput(path, 'A disclosure frame names members of objects and positions of arrays.');
+      throw invalidInput(path, 'A disclosure frame names properties of objects and positions of arrays.');
     }
     if (Object.hasOwn(value, key) || frame.padded?.has(key)) count++;
   }

@@ -27,7 +27,7 @@ export function isoMdocQueries(query: DcqlQuery): IsoMdocQueries {
     const isoMdocQuery = isoMdocQueryOf(credential);
     if (typeof isoMdocQuery === 'string') faults.push({ path, message: isoMdocQuery });
     else if (queries.some(({ docType }) => docType === isoMdocQuery.docType)) {
-      const message = 'org-iso-mdoc answers by document type, and another query asks for this one';
+      const message = 'org-iso-mdoc answers by document type, and another query requests this one';
       faults.push({ path: [...path, 'meta', 'doctype_value'], message });
     } else queries.push(isoMdocQuery);
   }
@@ -56,7 +56,7 @@ function isoMdocQueryOf({ id, format, meta, claims, claim_sets: sets }: Credenti
   if (format !== 'mso_mdoc' || typeof docType !== 'string') {
     return 'org-iso-mdoc presents mdocs alone; offer an mso_mdoc in an option of credential_sets';
   }
-  if (claims === undefined) return 'org-iso-mdoc asks for elements by name; give claims';
+  if (claims === undefined) return 'org-iso-mdoc requests elements by name; give claims';
   const firstSet = sets?.[0];
   const requestedClaims = firstSet === undefined ? claims : claims.filter((claim) => firstSet.includes(claim.id ?? ''));
   return { id, docType, nameSpaces: nameSpacesOf(requestedClaims) };

@@ -46,7 +46,7 @@ export function toVpToken(bytes: Buffer, queryIds: { readonly [docType: string]:
   for (const document of documents) {
     const docType = isMap(document) ? document.get('docType') : undefined;
     const id = typeof docType === 'string' && Object.hasOwn(queryIds, docType) ? queryIds[docType] : undefined;
-    if (id === undefined) throw new Refusal('malformed', 'a document that was not asked for');
+    if (id === undefined) throw new Refusal('malformed', 'a document that was not requested');
     const single = encodeSingleDocument(response, document as CborMap);
     documentsByQuery.set(id, [...(documentsByQuery.get(id) ?? []), single]);
   }

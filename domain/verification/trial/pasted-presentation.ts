@@ -38,7 +38,7 @@ export function parsePasted(text: string): readonly PastedPresentation[] {
 
 function parseAnswer(text: string): readonly PastedPresentation[] {
   const answer = parseJsonObject(text);
-  if (answer === undefined) throw malformedRefusal('it begins like JSON and is none');
+  if (answer === undefined) throw malformedRefusal('it begins like JSON and is invalid');
   const data = isJsonObject(answer['data']) ? answer['data'] : answer;
   const token = Object.hasOwn(data, 'vp_token') ? data['vp_token'] : data;
   const byQuery = typeof token === 'string' ? parseJsonObject(token) : token;

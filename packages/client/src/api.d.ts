@@ -27,7 +27,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** How people log in to the console */
+    /** Login methods of the console */
     get: operations["getConsoleLogin"];
     put?: never;
     /**
@@ -236,7 +236,7 @@ export interface paths {
     head?: never;
     /**
      * Change a credential configuration
-     * @description Members that are given replace the stored ones; null resets an optional one.
+     * @description Properties in the body replace the stored ones; null resets an optional property.
      *
      *     Needs one of the roles: `issuance:manage`.
      */
@@ -296,7 +296,7 @@ export interface paths {
     put?: never;
     /**
      * Supply a deferred credential
-     * @description Ready-made, or as claims that the service signs. The wallet gets it when it asks the next time. Of what is ready-made warnings tell what the wallet will refuse: another format, another number than that of its keys, another key.
+     * @description Ready-made, or as claims that the service signs. The wallet gets it with its next request. Of what is ready-made warnings tell what the wallet will refuse: another format, another number than that of its keys, another key.
      *
      *     Needs one of the roles: `issuance:offer`, `issuance:manage`.
      */
@@ -337,7 +337,7 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Ask a wallet for a presentation
+     * Request a presentation from a wallet
      * @description Needs one of the roles: `presentation:request`, `presentation:manage`.
      */
     post: operations["createPresentationRequest"];
@@ -356,7 +356,7 @@ export interface paths {
     };
     /**
      * List the presentation configurations
-     * @description A restricted client sees those that it may use.
+     * @description A restricted client sees the configurations that it may use.
      *
      *     Needs one of the roles: `presentation:manage`, `presentation:request`.
      */
@@ -397,8 +397,8 @@ export interface paths {
     options?: never;
     head?: never;
     /**
-     * Change members of a presentation configuration
-     * @description Members are replaced whole; null resets one to its default.
+     * Change a presentation configuration
+     * @description Properties are replaced as a whole; null resets a property to its default.
      *
      *     Needs one of the roles: `presentation:manage`.
      */
@@ -455,7 +455,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * List where the status of the credentials of a session stands
+     * Status list of the credentials of a session
      * @description An entry for each credential with a status, the oldest first unless stated, also of a session that is gone. Lists that do not exist any more are left out. The `Link` header with `rel="next"` leads to the next page.
      *
      *     Needs one of the roles: `issuance:manage`, `issuance:offer`.
@@ -616,7 +616,7 @@ export interface paths {
     put?: never;
     /**
      * Make a delivery to a webhook again
-     * @description The same delivery with the same `Idempotency-Key`, once: one that failed, or that has been pending for a minute. The answer says what came of it; the session stays as it ended. Claims are not asked for again, since the wallet that waited for them has gone.
+     * @description The same delivery with the same `Idempotency-Key`, once: one that failed, or that has been pending for a minute. The answer says what came of it; the session stays as it ended. Claims are not requested again, because the wallet no longer waits for them.
      *
      *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
      */
@@ -874,7 +874,7 @@ export interface paths {
     put?: never;
     /**
      * Import a key that was made elsewhere
-     * @description With `certificates`: those that others issued for it. Without: an internal authority certifies the key. The key is sealed and never shown again.
+     * @description With `certificates`: an external authority issued them for the key. Without: an internal authority certifies the key. The key is sealed and never shown again.
      *
      *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
      *
@@ -921,7 +921,7 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Ask for a certificate elsewhere
+     * Create a certificate signing request
      * @description Upload the answer with PATCH /key-chain/{id}; it is for the key that is active now.
      *
      *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
@@ -990,7 +990,7 @@ export interface paths {
     head?: never;
     /**
      * Change a certificate
-     * @description With `crt`: certificates obtained elsewhere replace those that it has. The key stays.
+     * @description With `crt`: certificates of an external authority replace the present ones. The key stays.
      *
      *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
      *
@@ -1009,7 +1009,7 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Ask for a certificate elsewhere
+     * Create a certificate signing request
      * @description The key signs a request that an authority elsewhere answers with a certificate for it.
      *
      *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
@@ -1217,7 +1217,7 @@ export interface paths {
     post?: never;
     /**
      * Take a trust list out of publication
-     * @description A later list of this id goes on from its last sequence number.
+     * @description A later list of this id continues from its last sequence number.
      *
      *     Needs one of the roles: `issuance:manage`.
      *
@@ -1227,8 +1227,8 @@ export interface paths {
     options?: never;
     head?: never;
     /**
-     * Change members of a trust list
-     * @description Members are replaced whole; null resets one to its default. An empty change signs the list anew.
+     * Change a trust list
+     * @description Properties are replaced as a whole; null resets a property to its default. An empty change signs the list again.
      *
      *     Needs one of the roles: `issuance:manage`.
      *
@@ -1308,7 +1308,7 @@ export interface paths {
     };
     /**
      * See which trust lists of others are followed, and what is held against them
-     * @description Those first that need somebody to look at them. At most 500, in all processes.
+     * @description Lists that need an operator first. At most 500, in all processes.
      *
      *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
      *
@@ -1405,8 +1405,8 @@ export interface paths {
     options?: never;
     head?: never;
     /**
-     * Change members of the login at the registrar
-     * @description Null resets an optional member. Secrets that are left out stay, unless an address or the account changes: then they are given again. The result is tried before it is stored.
+     * Change the login at the registrar
+     * @description Null resets an optional property. Omitted secrets stay, unless an address or the account changes: then they are given again. The result is tried before it is stored.
      *
      *     Needs one of the roles: `registrar:manage`.
      *
@@ -1426,7 +1426,7 @@ export interface paths {
     put?: never;
     /**
      * Obtain an access certificate for a key chain
-     * @description Requests to wallets are signed under it from then on; those that are under way are answered under the former.
+     * @description New requests to wallets are signed under it; pending requests are answered under the previous one.
      *
      *     Needs one of the roles: `registrar:manage`.
      *
@@ -1524,7 +1524,7 @@ export interface paths {
     };
     /**
      * See which lists of others are kept
-     * @description Of the process that answers; each has copies of its own.
+     * @description Copies of the process that answers; each process has its own.
      *
      *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
      */
@@ -1678,7 +1678,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Whether the service and what it depends on work
+     * State of the service and its dependencies
      * @description Needs no token. With the token of a client that manages tenants, each key provider is listed as `key-provider/<name>`; otherwise all of them are one part, `key-providers`.
      */
     get: operations["getHealth"];
@@ -1697,7 +1697,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Whether the process answers; nothing else is looked at */
+    /** Liveness: the process responds; dependencies are not checked */
     get: operations["getLiveness"];
     put?: never;
     post?: never;
@@ -1714,7 +1714,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Whether the process is to be sent requests */
+    /** Readiness: the process accepts requests */
     get: operations["getReadiness"];
     put?: never;
     post?: never;
@@ -1863,7 +1863,7 @@ export interface webhooks {
     get?: never;
     put?: never;
     /**
-     * Claims for a credential, when a wallet asks for it
+     * Claims for a credential that a wallet requests
      * @description `claimsWebhook` of a credential configuration, or a source of type `webhook` in `credentialClaims` of an offer.
      *
      *     A failure, and claims that do not fit schema and format, fail the session with `claims_unavailable` and a reason; the wallet gets `credential_request_denied` without one, and the backend is not asked again. In an SD-JWT VC the claims that the issuer sets itself (`iss`, `iat`, `exp`, `cnf`, `vct`, `status`, …) do not fit.
@@ -1891,7 +1891,7 @@ export interface webhooks {
     get?: never;
     put?: never;
     /**
-     * What became of a credential in the wallet
+     * Fate of a credential in the wallet
      * @description `notifyWebhook` of an offer, else `notificationWebhook` of the credential configuration. What a wallet tells twice is delivered once. An offer that is burnt before anything was collected is a `credential_failure` of each of its credentials, under the id of the delivery.
      *
      *     A failure is noted in `deliveries` of the session and changes nothing else; the wallet hears of none.
@@ -1919,7 +1919,7 @@ export interface webhooks {
     get?: never;
     put?: never;
     /**
-     * What a wallet presented
+     * Presentation of a wallet
      * @description `webhook` of a presentation configuration or of a request. Called with `error` and without any `values` for a response that was refused.
      *
      *     A failure fails the session with `webhook_failed`, and the wallet is told that its response was refused. In an interactive authorization the wallet gets `access_denied` and has to begin again. A failure to take a refusal changes nothing.
@@ -1947,7 +1947,7 @@ export interface webhooks {
     get?: never;
     put?: never;
     /**
-     * Whether the user is done with a page before an issuance
+     * Query if the user has completed a page before an issuance
      * @description `callbackUrl` of an interactive action of type `redirect_to_web`. Any 2xx means yes.
      *
      *     A failure means no: the wallet gets `access_denied` and has to begin again; the session stays open and its report says why.
@@ -2017,11 +2017,11 @@ export interface components {
       /** @description Seconds that a session lives; `SESSION_TTL` unless stated */
       ttlSeconds?: number | null;
       /**
-       * @description What becomes of ended sessions: removed, or kept without what was asked for and what came of it
+       * @description Treatment of ended sessions: removed, or stored without their requests and results
        * @enum {string}
        */
       cleanupMode?: "full" | "anonymize";
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     StatusListConfig: {
@@ -2035,7 +2035,7 @@ export interface components {
       immediateUpdate?: boolean | null;
       /** @description Names the lists in one document; true unless stated */
       enableAggregation?: boolean | null;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     TenantAddress: {
@@ -2100,7 +2100,7 @@ export interface components {
         /** @description Shown once, when new */
         secret?: string;
       }[];
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     OfferRequest: {
@@ -2130,7 +2130,7 @@ export interface components {
           };
         } | {
           /**
-           * @description Asked when a wallet asks for the credential
+           * @description Called when a wallet requests the credential
            * @constant
            */
           type: "webhook";
@@ -2158,7 +2158,7 @@ export interface components {
       tx_code_description?: string;
       /** @description Issuer of the server that the wallet shall use: `<PUBLIC_URL>/<tenant>`, `<PUBLIC_URL>/<tenant>/chained-as` or one of `authServers`; with pre_authorized_code only the first. Unless stated the one that the tenant prefers, and for configurations with `iaeActions` the first */
       authorization_server?: string;
-      /** @description Is told what became of the credentials of this offer, in place of `notificationWebhook` of their configurations */
+      /** @description Notified of the fate of the credentials of this offer, instead of `notificationWebhook` of their configurations */
       notifyWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
@@ -2244,7 +2244,7 @@ export interface components {
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     DisplayInfo: {
@@ -2335,7 +2335,7 @@ export interface components {
           sub: string;
           sname?: string;
         };
-        /** @description Why the data is asked for, by language */
+        /** @description Purpose of the request, by language */
         purpose?: {
           lang: string;
           content: string;
@@ -2372,7 +2372,7 @@ export interface components {
       claims?: {
         [key: string]: components["schemas"]["Json"];
       } | null;
-      /** @description Is asked for the claims when a wallet asks for the credential; see `claims` among the webhooks */
+      /** @description Called for the claims when a wallet requests the credential; see `claims` among the webhooks */
       claimsWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
@@ -2388,7 +2388,7 @@ export interface components {
           };
         };
       } | null;
-      /** @description Is told what became of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
+      /** @description Notified of the fate of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
       notificationWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
@@ -2408,7 +2408,7 @@ export interface components {
       iaeActions?: components["schemas"]["InteractiveAction"][] | null;
       /** @description Tells wallets, as `disclosure_policy` of the metadata, whom to show it to; not enforced here */
       embeddedDisclosurePolicy?: components["schemas"]["DisclosurePolicy"] | null;
-      /** @description dc+sd-jwt: what holders may withhold. `_sd` lists members of an object or positions of an array; other names and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
+      /** @description dc+sd-jwt: claims that holders may withhold. `_sd` lists properties of an object or positions of an array; other names and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
       disclosureFrame?: {
         [key: string]: components["schemas"]["Json"];
       } | null;
@@ -2456,7 +2456,7 @@ export interface components {
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     } & unknown;
     CredentialConfig: {
@@ -2494,7 +2494,7 @@ export interface components {
       scope?: string;
       /** @description what wallets are told of the claims; mso_mdoc: paths begin with namespace and element */
       claims?: {
-        /** @description Member names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
+        /** @description Property names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
         path: (string | number | null)[];
         /** @description Every credential has it; claims without it are not issued */
         mandatory?: boolean;
@@ -2592,7 +2592,7 @@ export interface components {
       }) & (unknown | unknown))[];
       /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
       claims?: ({
-        /** @description Member names, positions, or null for all entries of an array */
+        /** @description Property names, positions, or null for all entries of an array */
         path: (string | number | null)[];
         display?: (({
           /** @description BCP 47, such as en or de-AT; each language at most once */
@@ -2742,13 +2742,13 @@ export interface components {
           };
         };
       };
-      /** @description instead of the configured one; nobody is redirected with dc-api */
+      /** @description instead of the configured one; without effect with dc-api */
       redirectUri?: string;
       /** @description instead of the configured; empty: none */
       transaction_data?: components["schemas"]["TransactionData"][];
       /** @description The name that you have for it, such as the number of an order: `GET /session?q=` finds it. It need not be unique, and wallets never see it */
       reference?: string;
-      /** @description With dc-api: the one of the expectedOrigins whose page asks */
+      /** @description With dc-api: the expectedOrigin whose page sends the request */
       origin?: string;
     };
     TransactionData: {
@@ -2771,7 +2771,7 @@ export interface components {
           multiple?: boolean;
           claims?: {
             id?: string;
-            /** @description Member names, positions, or null for all entries of an array; it begins with a name */
+            /** @description Property names, positions, or null for all entries of an array; it begins with a name */
             path: (string | null | number)[] & unknown;
             values?: (string | number | boolean)[];
             /** @description mso_mdoc alone: whether the element will be stored */
@@ -2806,7 +2806,7 @@ export interface components {
         [key: string]: "urn:eudi:sca:payment:1" | "urn:eudi:sca:login_risk_transaction:1" | "urn:eudi:sca:account_access:1" | "urn:eudi:sca:emandate:1";
       } | null;
       registrationCert?: components["schemas"]["RegistrationCertificateRequest"] | null;
-      /** @description Why the data is asked for, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for it; without such a certificate users see it on the page of the request (pageUrl) alone */
+      /** @description Purpose of the request, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for it; without such a certificate users see it on the page of the request (pageUrl) alone */
       purpose?: {
         lang: string;
         content: string;
@@ -2839,7 +2839,7 @@ export interface components {
       /** @description Whether the result waits until the browser brings the response_code of the redirect: GET /session/{id} with it completes the session and has the webhook called. A request needs a redirectUri then, here or its own. Not through the Digital Credentials API, which redirects nobody. With true there is no crossDeviceUri. Under a profile, what leaves it out waits for the response_code on the same device, and has a crossDeviceUri */
       requireResponseCode?: boolean | null;
       accessKeyChainId?: string | null;
-      /** @description Whose credentials are accepted; unless stated those of the own authorities, with an empty array those of nobody. Trust lists that the query names (etsi_tl) are added with the certificate of their signer when they are written */
+      /** @description Whose credentials are accepted; unless stated those of the authorities of the tenant; an empty array accepts none. Trust lists that the query names (etsi_tl) are added with the certificate of their signer when they are written */
       trustAnchors?: components["schemas"]["TrustAnchor"][];
       /** @description What is demanded of those who sign an org.iso.18013.5.1.mDL: unless stated iso-18013-5, a certificate for document signers (extended key usage 1.0.18013.5.1.2, critical) of the country of its authority and of the licence. With none they are judged like signers of other mdocs */
       mdlProfile?: ("iso-18013-5" | "none") | null;
@@ -2868,7 +2868,7 @@ export interface components {
       clientName?: string | null;
       /** @description Sent as logo_uri of client_metadata, like clientName */
       logoUri?: string | null;
-      /** @description whose pages may ask through the Digital Credentials API; unless stated those of the origin of PUBLIC_URL */
+      /** @description whose pages may send requests through the Digital Credentials API; unless stated those of the origin of PUBLIC_URL */
       expectedOrigins?: string[] | null;
       /**
        * @description requests through the Digital Credentials API: signed by the access key, unsigned, or signed by several keys (OpenID4VP 1.0 appendix A.3.2), those of furtherAccessKeyChainIds besides. Unless stated: `"signed"`
@@ -2886,7 +2886,7 @@ export interface components {
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     TrustAnchor: {
@@ -2937,7 +2937,7 @@ export interface components {
           multiple?: boolean;
           claims?: {
             id?: string;
-            /** @description Member names, positions, or null for all entries of an array; it begins with a name */
+            /** @description Property names, positions, or null for all entries of an array; it begins with a name */
             path: (string | null | number)[] & unknown;
             values?: (string | number | boolean)[];
             /** @description mso_mdoc alone: whether the element will be stored */
@@ -3020,7 +3020,7 @@ export interface components {
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     PresentationToTry: {
@@ -3051,7 +3051,7 @@ export interface components {
     ClientCreation: {
       /** @description `client_id` at `POST /oauth2/token`; unique in the whole service */
       clientId: string;
-      /** @description Only those that you hold yourself can be granted */
+      /** @description Only roles that you have yourself can be granted */
       roles: components["schemas"]["Role"][];
       /** @description Generated, and shown once, unless stated */
       secret?: string;
@@ -3063,7 +3063,7 @@ export interface components {
       allowedIssuanceConfigs?: string[] | null;
     };
     ClientUpdate: {
-      /** @description Only those that you hold yourself can be granted */
+      /** @description Only roles that you have yourself can be granted */
       roles: components["schemas"]["Role"][];
       /** @description For administrators */
       description?: string | null;
@@ -3078,7 +3078,7 @@ export interface components {
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     KeyChainCreation: {
@@ -3109,7 +3109,7 @@ export interface components {
       rotationIntervalDays?: number;
       /** @description Of certificates by the internal authority; 365 unless stated */
       certValidityDays?: number;
-      /** @description A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for others. Otherwise it gets one of its own */
+      /** @description A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for others. Otherwise it gets its own */
       rootKeyChainId?: string;
       /** @description Certified by itself: for trust lists alone, as wallets refuse everything else under such a key */
       selfSigned?: boolean;
@@ -3118,7 +3118,7 @@ export interface components {
       description?: string | null;
       /** @description At least one, unless the key has none anyway */
       usages?: ("access" | "signing" | "trustList" | "statusList")[];
-      /** @description Obtained elsewhere for the active key; they replace those that it has */
+      /** @description Issued by an external authority for the active key; they replace the present ones */
       certificates?: string | string[];
       /** @description Whether the key is rotated by interval */
       rotationEnabled?: boolean;
@@ -3148,7 +3148,7 @@ export interface components {
       readonly lastRotatedAt?: string | null;
       readonly previousKey?: components["schemas"]["PublicKey"] | null;
       readonly previousCertificate?: string | null;
-      /** @description When everything that it signed has ended; it is published until then */
+      /** @description Time at which everything that it signed has expired; it is published until then */
       readonly previousKeyExpiry?: string | null;
       /** @description All that count still, newest first */
       readonly previousKeys?: {
@@ -3162,7 +3162,7 @@ export interface components {
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     KeyChainImport: {
@@ -3194,7 +3194,7 @@ export interface components {
       rotationIntervalDays?: number;
       /** @description Of certificates by the internal authority; 365 unless stated */
       certValidityDays?: number;
-      /** @description A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for others. Otherwise it gets one of its own */
+      /** @description A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for others. Otherwise it gets its own */
       rootKeyChainId?: string;
     } & (unknown | unknown);
     KeyChainRotation: {
@@ -3241,7 +3241,7 @@ export interface components {
           [key: string]: unknown;
         };
       })[];
-      /** @description Obtained elsewhere for the key; they replace those that it has */
+      /** @description Issued by an external authority for the key; they replace the present ones */
       crt?: string | string[];
       /** @description The id of the key chain */
       readonly id?: string;
@@ -3253,7 +3253,7 @@ export interface components {
       /** Format: date-time */
       readonly updatedAt?: string;
       readonly key?: components["schemas"]["Key"];
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     } & unknown;
     KeyCreation: {
@@ -3322,7 +3322,7 @@ export interface components {
       readonly createdAt?: string;
       /** @description End of the token made last; null before the first */
       readonly expiresAt?: string | null;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     TrustListInput: {
@@ -3349,10 +3349,10 @@ export interface components {
       readonly createdAt?: string;
       /**
        * Format: date-time
-       * @description When it was signed last
+       * @description Time of the last signature
        */
       readonly updatedAt?: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     TrustListEntity: ({
@@ -3485,10 +3485,10 @@ export interface components {
       readonly createdAt?: string;
       /**
        * Format: date-time
-       * @description When it was signed last
+       * @description Time of the last signature
        */
       readonly updatedAt?: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     SignerConfirmation: {
@@ -3512,7 +3512,7 @@ export interface components {
         /** @description Where users read it */
         privacy_policy?: string;
         support_uri?: string;
-        /** @description Why the data is asked for, by language */
+        /** @description Purpose of the request, by language */
         purpose?: {
           lang: string;
           content: string;
@@ -3531,7 +3531,7 @@ export interface components {
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     RegistrarConfigurationUpdate: {
@@ -3551,7 +3551,7 @@ export interface components {
         /** @description Where users read it */
         privacy_policy?: string;
         support_uri?: string;
-        /** @description Why the data is asked for, by language */
+        /** @description Purpose of the request, by language */
         purpose?: {
           lang: string;
           content: string;
@@ -3570,7 +3570,7 @@ export interface components {
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     AccessCertificateOrder: {
@@ -3598,7 +3598,7 @@ export interface components {
           sub: string;
           sname?: string;
         };
-        /** @description Why the data is asked for, by language */
+        /** @description Purpose of the request, by language */
         purpose?: {
           lang: string;
           content: string;
@@ -3628,7 +3628,7 @@ export interface components {
        * @enum {string}
        */
       signing: "v1" | "off";
-      /** @description When the present secret was made; null: nobody was told one yet, and nobody can check what signs */
+      /** @description Time when the present secret was created; null if none was shown yet, so that no backend can verify signatures */
       readonly createdAt?: string | null;
       /** @description Former secrets that sign still, the newest first; at most 3 */
       readonly former?: {
@@ -3640,7 +3640,7 @@ export interface components {
          */
         signsUntil: string;
       }[];
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     WebhookSecretRotation: {
@@ -3651,7 +3651,7 @@ export interface components {
        * @enum {string}
        */
       readonly signing?: "v1" | "off";
-      /** @description When the present secret was made; null: nobody was told one yet, and nobody can check what signs */
+      /** @description Time when the present secret was created; null if none was shown yet, so that no backend can verify signatures */
       readonly createdAt?: string | null;
       /** @description Former secrets that sign still, the newest first; at most 3 */
       readonly former?: {
@@ -3671,35 +3671,35 @@ export interface components {
       session: string;
       /** @description `reference` of that offer or presentation request; absent if it had none or if the session was erased */
       reference?: string;
-      /** @description What is to be issued */
+      /** @description Credential to be issued */
       credential_configuration_id: string;
-      /** @description Who authorized it. Empty for a pre-authorized code. With the chained server the user at its upstream and the claims of the login; with an external server `sub` and claims of its access token. With the built-in one the claims of its own access token, which name nobody: its page authenticates no user. */
+      /** @description Who authorized it. Empty for a pre-authorized code. With the chained server the user at its upstream and the claims of the login; with an external server `sub` and claims of its access token. With the built-in one the claims of its own access token, which identify no user: its page authenticates none. */
       identity: {
-        /** @description Who says so: the provider of the login, or the server of the token */
+        /** @description Issuer of the identity: the login provider, or the server of the token */
         iss?: string;
-        /** @description The user at `iss`; where nobody logged in, a name of this offer */
+        /** @description The user at `iss`; without a login, a name of this offer */
         sub?: string;
         /** @description All claims of the verified tokens */
         token_claims?: {
           [key: string]: unknown;
         };
       };
-      /** @description What an interactive authorization had presented; else empty */
+      /** @description Presentations of an interactive authorization; otherwise empty */
       credentials: components["schemas"]["PresentedCredential"][];
     };
-    /** @description What came of one credential query */
+    /** @description Result of one credential query */
     PresentedCredential: {
       /** @description Id of the credential query */
       id: string;
-      /** @description What was verified; an array for a query with `multiple` */
+      /** @description Verified claims; an array for a query with `multiple` */
       values?: {
         [key: string]: unknown;
       } | {
         [key: string]: unknown;
       }[];
-      /** @description Who signed it; an array beside an array of `values` */
+      /** @description Signer; an array beside an array of `values` */
       issuer?: components["schemas"]["PresentedIssuer"] | components["schemas"]["PresentedIssuer"][];
-      /** @description How the wallet authenticated its user, beside a confirmed transaction of TS12 (docs/verifying.md) */
+      /** @description User authentication by the wallet, beside a confirmed transaction of TS12 (docs/verifying.md) */
       authentication?: {
         /** @description The authentication code */
         jti: string;
@@ -3714,7 +3714,7 @@ export interface components {
        */
       error?: "malformed" | "issuer_typ" | "issuer_alg" | "issuer_key_unresolved" | "issuer_signature" | "untrusted_chain" | "certificate_expired" | "certificate_profile" | "x5c_contains_anchor" | "certificate_revoked" | "revocation_unavailable" | "unsupported_crit" | "unsupported_hash" | "duplicate_digest" | "duplicate_disclosure" | "unreferenced_disclosure" | "wrong_disclosure_length" | "malformed_disclosure" | "reserved_claim_name" | "claim_exists" | "forbidden_disclosure" | "malformed_sd" | "malformed_array_digest" | "nested_sd_alg" | "reserved_key" | "too_deep" | "credential_expired" | "credential_not_yet_valid" | "holder_binding_missing" | "holder_key_missing" | "kb_typ" | "kb_alg" | "kb_signature" | "kb_iat_window" | "kb_claim_missing" | "kb_claim_type" | "credential_audience" | "aud_mismatch" | "aud_not_string" | "nonce_mismatch" | "sd_hash_mismatch" | "transaction_data_missing" | "transaction_data_mismatch" | "transaction_data_alg" | "strong_authentication" | "digest_mismatch" | "duplicate_element" | "doctype_mismatch" | "signed_outside_certificate" | "issuer_country_mismatch" | "repeated_credential" | "unsupported_version" | "device_auth_missing" | "device_alg" | "device_signature" | "key_authorization" | "response_status" | "multiple_documents" | "format_mismatch" | "type_mismatch" | "missing_claim" | "value_mismatch" | "claim_set_unsatisfied" | "untrusted_authority" | "type_metadata_unavailable" | "type_metadata_invalid" | "type_metadata_broken" | "status_revoked" | "status_suspended" | "status_unknown" | "status_unavailable" | "status_invalid" | "missing" | "response_refused";
     };
-    /** @description Who signed a credential */
+    /** @description Signer of a credential */
     PresentedIssuer: {
       /** @description Name in the certificate of the signer (RFC 4514) */
       subject: string;
@@ -3722,7 +3722,7 @@ export interface components {
       fingerprint: string;
       /** @description SHA-256 of the anchor that vouches for it, base64url */
       anchor: string;
-      /** @description Where the anchor stands on trust lists; absent for one that is configured */
+      /** @description Places of the anchor on trust lists; absent for a configured anchor */
       listed?: {
         entity: string;
         list: string;
@@ -3789,7 +3789,7 @@ export interface components {
       status: number;
       detail: string;
       /**
-       * @description What happened, for programs; see docs/troubleshooting.md
+       * @description Machine-readable code; see docs/troubleshooting.md
        * @enum {string}
        */
       code: "invalid_input" | "unauthenticated" | "forbidden" | "not_found" | "method_not_allowed" | "conflict" | "session_quota_exceeded" | "gone" | "too_large" | "unsupported_media_type" | "too_many_requests" | "unavailable" | "invalid_request" | "invalid_client" | "invalid_grant" | "unsupported_grant_type" | "unauthorized_client" | "unsupported_response_type" | "request_not_supported" | "invalid_target" | "invalid_client_attestation" | "use_attestation_challenge" | "use_fresh_attestation" | "invalid_scope" | "invalid_authorization_details" | "invalid_dpop_proof" | "use_dpop_nonce" | "missing_token" | "invalid_token" | "insufficient_scope" | "missing_interaction_type" | "redirect_to_web" | "invalid_session" | "access_denied" | "invalid_credential_request" | "unknown_credential_configuration" | "unknown_credential_identifier" | "invalid_proof" | "invalid_nonce" | "invalid_encryption_parameters" | "credential_request_denied" | "invalid_transaction_id" | "issuance_pending" | "invalid_notification_id" | "invalid_notification_request" | "internal_error";
@@ -3799,7 +3799,7 @@ export interface components {
         message: string;
       }[];
     };
-    /** @description Who an access token stands for */
+    /** @description Client or user of an access token */
     Identity: {
       clientId: string;
       /** @description Absent for an account that manages tenants and belongs to none */
@@ -3915,14 +3915,14 @@ export interface components {
         /** @description Shown once, when new */
         secret?: string;
       }[];
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
-    /** @description Allowed, but somebody will refuse it */
+    /** @description Allowed, but some wallets or readers will reject it */
     Warning: {
       /** @description What says so, such as `RFC 9901 section 9.5`, or `HAIP 1.0 section 5.1` under a profile */
       rule: string;
-      /** @description The member that it is about, dotted; empty for the whole */
+      /** @description Path of the property, dotted; empty for the whole document */
       member: string;
       /** @description Who refuses, or is harmed */
       concerns: string;
@@ -3940,7 +3940,7 @@ export interface components {
       id: string;
       /**
        * Format: date-time
-       * @description When the tenant was removed
+       * @description Time of the removal of the tenant
        */
       since: string;
       /** @description Rows of its data that were removed so far */
@@ -4087,7 +4087,7 @@ export interface components {
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
     CredentialConfiguration: {
@@ -4103,7 +4103,7 @@ export interface components {
       vctIntegrity?: boolean | null;
       /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
       claims?: Record<string, never> | null;
-      /** @description Is asked for the claims when a wallet asks for the credential; see `claims` among the webhooks */
+      /** @description Called for the claims when a wallet requests the credential; see `claims` among the webhooks */
       claimsWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
@@ -4119,7 +4119,7 @@ export interface components {
           };
         };
       } | null;
-      /** @description Is told what became of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
+      /** @description Notified of the fate of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
       notificationWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
@@ -4139,7 +4139,7 @@ export interface components {
       iaeActions?: components["schemas"]["InteractiveActionOutput"][] | null;
       /** @description Tells wallets, as `disclosure_policy` of the metadata, whom to show it to; not enforced here */
       embeddedDisclosurePolicy?: components["schemas"]["DisclosurePolicyOutput"] | null;
-      /** @description dc+sd-jwt: what holders may withhold. `_sd` lists members of an object or positions of an array; other names and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
+      /** @description dc+sd-jwt: claims that holders may withhold. `_sd` lists properties of an object or positions of an array; other names and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
       disclosureFrame?: Record<string, never> | null;
       /** @description Binds each credential to a key that the wallet proves; an mdoc is always bound */
       keyBinding: boolean;
@@ -4213,7 +4213,7 @@ export interface components {
       lastRotatedAt: string | null;
       previousKey: components["schemas"]["PublicKey"] | null;
       previousCertificate: string | null;
-      /** @description When everything that it signed has ended; it is published until then */
+      /** @description Time at which everything that it signed has expired; it is published until then */
       previousKeyExpiry: string | null;
       /** @description All that count still, newest first */
       previousKeys: {
@@ -4306,7 +4306,7 @@ export interface components {
       vctIntegrity?: boolean | null;
       /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
       claims?: Record<string, never> | null;
-      /** @description Is asked for the claims when a wallet asks for the credential; see `claims` among the webhooks */
+      /** @description Called for the claims when a wallet requests the credential; see `claims` among the webhooks */
       claimsWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
@@ -4322,7 +4322,7 @@ export interface components {
           };
         };
       } | null;
-      /** @description Is told what became of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
+      /** @description Notified of the fate of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
       notificationWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
@@ -4342,7 +4342,7 @@ export interface components {
       iaeActions?: components["schemas"]["InteractiveActionOutput"][] | null;
       /** @description Tells wallets, as `disclosure_policy` of the metadata, whom to show it to; not enforced here */
       embeddedDisclosurePolicy?: components["schemas"]["DisclosurePolicyOutput"] | null;
-      /** @description dc+sd-jwt: what holders may withhold. `_sd` lists members of an object or positions of an array; other names and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
+      /** @description dc+sd-jwt: claims that holders may withhold. `_sd` lists properties of an object or positions of an array; other names and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
       disclosureFrame?: Record<string, never> | null;
       /** @description Binds each credential to a key that the wallet proves; an mdoc is always bound */
       keyBinding: boolean;
@@ -4386,7 +4386,7 @@ export interface components {
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
     DeferredTransaction: {
@@ -4394,7 +4394,7 @@ export interface components {
       tenantId: string;
       sessionId: string;
       credentialConfigurationId: string;
-      /** @description proven keys of the wallet, until the transaction is over */
+      /** @description proven keys of the wallet, until the transaction ends */
       holderKeys: {
         [key: string]: unknown;
       }[];
@@ -4417,7 +4417,7 @@ export interface components {
       /** @enum {string} */
       status: "pending" | "ready" | "retrieved" | "failed" | "expired";
       message: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
     DeferredDecision: {
@@ -4437,7 +4437,7 @@ export interface components {
       pageUrl?: string;
       dcApi?: components["schemas"]["DigitalCredentialRequests"];
     };
-    /** @description The member `digital` of navigator.credentials.get */
+    /** @description The property `digital` of navigator.credentials.get */
     DigitalCredentialRequests: {
       requests: {
         protocol: string;
@@ -4512,7 +4512,7 @@ export interface components {
       accessKeyChainId: string | null;
       /** @description The same, by its older name */
       accessCertId: string | null;
-      /** @description Whose credentials are accepted */
+      /** @description Trusted issuers */
       trustAnchors: components["schemas"]["TrustAnchorView"][];
       /** @description Null: iso-18013-5 */
       mdlProfile: ("iso-18013-5" | "none") | null;
@@ -4625,7 +4625,7 @@ export interface components {
       accessKeyChainId: string | null;
       /** @description The same, by its older name */
       accessCertId: string | null;
-      /** @description Whose credentials are accepted */
+      /** @description Trusted issuers */
       trustAnchors: components["schemas"]["TrustAnchorView"][];
       /** @description Null: iso-18013-5 */
       mdlProfile: ("iso-18013-5" | "none") | null;
@@ -4641,10 +4641,10 @@ export interface components {
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
-    /** @description What a presentation would be worth to a question */
+    /** @description Result of a presentation for a query */
     PresentationTrial: {
       presentations: {
         /** @enum {string} */
@@ -4653,7 +4653,7 @@ export interface components {
         types: string[];
         /** @description Where its claims stand, without their values, verified or not; absent where it cannot be taken apart */
         shown?: (string | number | null)[][];
-        /** @description Each credential query of its format, or the one that it came for */
+        /** @description Credential queries of its format, or the one that it answers */
         queries: {
           /** @description Id of the credential query */
           id: string;
@@ -4661,15 +4661,15 @@ export interface components {
           result: "passed" | "failed";
           /** @enum {string} */
           reason?: "malformed" | "issuer_typ" | "issuer_alg" | "issuer_key_unresolved" | "issuer_signature" | "untrusted_chain" | "certificate_expired" | "certificate_profile" | "x5c_contains_anchor" | "certificate_revoked" | "revocation_unavailable" | "unsupported_crit" | "unsupported_hash" | "duplicate_digest" | "duplicate_disclosure" | "unreferenced_disclosure" | "wrong_disclosure_length" | "malformed_disclosure" | "reserved_claim_name" | "claim_exists" | "forbidden_disclosure" | "malformed_sd" | "malformed_array_digest" | "nested_sd_alg" | "reserved_key" | "too_deep" | "credential_expired" | "credential_not_yet_valid" | "holder_binding_missing" | "holder_key_missing" | "kb_typ" | "kb_alg" | "kb_signature" | "kb_iat_window" | "kb_claim_missing" | "kb_claim_type" | "credential_audience" | "aud_mismatch" | "aud_not_string" | "nonce_mismatch" | "sd_hash_mismatch" | "transaction_data_missing" | "transaction_data_mismatch" | "transaction_data_alg" | "strong_authentication" | "digest_mismatch" | "duplicate_element" | "doctype_mismatch" | "signed_outside_certificate" | "issuer_country_mismatch" | "repeated_credential" | "unsupported_version" | "device_auth_missing" | "device_alg" | "device_signature" | "key_authorization" | "response_status" | "multiple_documents" | "format_mismatch" | "type_mismatch" | "missing_claim" | "value_mismatch" | "claim_set_unsatisfied" | "untrusted_authority" | "type_metadata_unavailable" | "type_metadata_invalid" | "type_metadata_broken" | "status_revoked" | "status_suspended" | "status_unknown" | "status_unavailable" | "status_invalid";
-          /** @description Claims that it asks for and that are not there, verified or not */
+          /** @description Requested claims that are missing, verified or not */
           missing: (string | number | null)[][];
-          /** @description The checks, in their order, up to the one that failed */
+          /** @description Checks in their order, up to the one that failed */
           report: components["schemas"]["Check"][];
         }[];
       }[];
       /** @description What the question would still lack: ids of credential queries, or credential_sets with their position */
       missing: string[];
-      /** @description Checks that need a request and the wallet that answers it: nobody looked at them */
+      /** @description Checks that need a request and the wallet that answers it: they were not made */
       untried: string[];
     };
     /** @description One check of what was presented */
@@ -4681,12 +4681,12 @@ export interface components {
       check: string;
       /** @enum {string} */
       result: "passed" | "failed";
-      /** @description What was looked at: names, numbers and addresses */
+      /** @description Checked names, numbers and addresses */
       input?: string;
-      /** @description Why it failed: a reason of docs/troubleshooting.md; of the response as a whole, in words */
+      /** @description Reason of the failure, see docs/troubleshooting.md; for the whole response, in words */
       reason?: string;
       detail?: string;
-      /** @description What demands the check */
+      /** @description Source of the requirement */
       section: string;
     };
     Revoked: {
@@ -4694,7 +4694,7 @@ export interface components {
       status: number;
       changed: number;
     };
-    /** @description Where the status of one credential stands */
+    /** @description Place of the status of one credential */
     CredentialStatus: {
       statusListId: string;
       /** @description Of the list, as the credential names it */
@@ -4703,7 +4703,7 @@ export interface components {
       index: number;
       /** @description Of an entry of the list: one bit tells valid from revoked, more have room for suspended */
       bits: 1 | 2 | 4 | 8;
-      /** @description 0 valid, 1 revoked, 2 suspended, as recorded; readers see it once the list is signed anew */
+      /** @description 0 valid, 1 revoked, 2 suspended, as recorded; verifiers see it when the list is signed again */
       status: number;
       credentialConfigurationId: string;
       /** Format: date-time */
@@ -4715,7 +4715,7 @@ export interface components {
       /** @description Sessions whose credentials the job revokes */
       pending: number;
     };
-    /** @description How the newest sessions went */
+    /** @description Outcomes of the most recent sessions */
     SessionRates: {
       /** Format: date-time */
       since: string;
@@ -4724,11 +4724,11 @@ export interface components {
       /** @description Sessions that `outcomes` is about: those among the newest 20000 of the tenant */
       counted: {
         sessions: number;
-        /** @description Whether the period has no others; else these are the newest of it */
+        /** @description True if these are all sessions of the period; otherwise they are the most recent ones */
         isComplete: boolean;
         /**
          * Format: date-time
-         * @description When the oldest of them was made
+         * @description Creation time of the oldest of them
          */
         from?: string;
       };
@@ -4742,11 +4742,11 @@ export interface components {
       /** @description Sessions that `failures` is about: the newest 1,000 that failed, at most */
       failed: {
         sessions: number;
-        /** @description Whether the period has no others; else these are the newest of it */
+        /** @description True if these are all sessions of the period; otherwise they are the most recent ones */
         isComplete: boolean;
         /**
          * Format: date-time
-         * @description When the oldest of them was made
+         * @description Creation time of the oldest of them
          */
         from?: string;
       };
@@ -4754,24 +4754,24 @@ export interface components {
       failures: {
         /** @enum {string} */
         code: "code_replayed" | "refresh_token_replayed" | "tx_code_attempts" | "claims_unavailable" | "deferred_failed" | "decryption_failed" | "malformed" | "presentation_refused" | "response_code_missing" | "response_mode" | "webhook_failed" | "cancelled" | "internal_error" | "access_denied" | "invalid_client" | "invalid_request" | "invalid_request_uri_method" | "invalid_scope" | "invalid_transaction_data" | "server_error" | "temporarily_unavailable" | "unauthorized_client" | "unsupported_response_type" | "vp_formats_not_supported" | "wallet_unavailable" | "wallet_error";
-        /** @description Of a refused presentation: that of its first failed check */
+        /** @description Reason of the first failed check of a refused presentation */
         reason?: string;
         count: number;
       }[];
       /** @description Sessions that `refusals` and `deliveries` are about: the newest 2,000 of which something is on record, at most */
       lookedAt: {
         sessions: number;
-        /** @description Whether the period has no others; else these are the newest of it */
+        /** @description True if these are all sessions of the period; otherwise they are the most recent ones */
         isComplete: boolean;
         /**
          * Format: date-time
-         * @description When the oldest of them was made
+         * @description Creation time of the oldest of them
          */
         from?: string;
       };
       /** @description The five most frequent refusals of wallets that came to collect */
       refusals: {
-        /** @description What wallets were told */
+        /** @description Errors that wallets were told */
         code: string;
         count: number;
       }[];
@@ -4801,12 +4801,12 @@ export interface components {
       configurationIds: string[];
       /**
        * Format: date-time
-       * @description When the user had authorized the wallet whose code was spent last
+       * @description Time at which the user authorized the wallet whose code was redeemed last
        */
       authorizedAt?: string;
       /**
        * Format: date-time
-       * @description When the wallet got its first token for it
+       * @description Time of the first token of the wallet
        */
       tokenAt?: string;
       /**
@@ -4814,7 +4814,7 @@ export interface components {
        * @enum {string}
        */
       walletAuthentication?: "attestation" | "key" | "none";
-      /** @description What its caller calls it */
+      /** @description Reference given by the caller */
       reference?: string;
       /** @description Of the wallet that came last to an authorization server of ours; shown once it is spent */
       authorization_code?: string;
@@ -4835,7 +4835,7 @@ export interface components {
       notifications: components["schemas"]["Notification"][];
       /** @description Credentials that were revoked since the provider of their wallet revoked it or its key store */
       revokedWithWallet?: {
-        /** @description The `notification_id` under which they were handed out */
+        /** @description The `notification_id` with which they were issued */
         id: string;
         credentialConfigurationId: string;
         /** Format: date-time */
@@ -4850,7 +4850,7 @@ export interface components {
         deviceRequest: string;
         encryptionInfo: string;
       };
-      /** @description What was verified */
+      /** @description Verified claims */
       credentials?: components["schemas"]["PresentedCredentialOutput"][];
       vp_nonce?: string;
       clientId?: string;
@@ -4889,7 +4889,7 @@ export interface components {
         };
       };
     };
-    /** @description What a wallet told about credentials that it got */
+    /** @description Notification of a wallet about its credentials */
     Notification: {
       /** @description The `notification_id`, one for all credentials of one response */
       id: string;
@@ -4901,7 +4901,7 @@ export interface components {
       /** Format: date-time */
       at: string;
     };
-    /** @description Why a session failed */
+    /** @description Reason of a failed session */
     SessionFailure: {
       /**
        * @description See docs/troubleshooting.md
@@ -4915,7 +4915,7 @@ export interface components {
     RefusedAttempt: {
       /** Format: date-time */
       at: string;
-      /** @description What the wallet was told */
+      /** @description Error that was sent to the wallet */
       code: string;
       /** @description For the operator */
       reason: string;
@@ -4932,11 +4932,11 @@ export interface components {
       at: string;
       /** @enum {string} */
       result: "pending" | "delivered" | "failed";
-      /** @description Why it failed */
+      /** @description Reason of the failure */
       detail?: string;
       /** @description HTTP status of the answer, where there was one */
       status?: number;
-      /** @description How long the call took */
+      /** @description Duration of the call */
       durationMs?: number;
     };
     /** @description The data of one event of the stream */
@@ -4946,18 +4946,18 @@ export interface components {
       /** Format: date-time */
       updatedAt: string;
     };
-    /** @description What holds for new sessions of the tenant */
+    /** @description Settings of new sessions of the tenant */
     EffectiveSessionStorageConfig: {
       ttlSeconds: number;
       /** @enum {string} */
       cleanupMode: "full" | "anonymize";
     };
-    /** @description What holds for new sessions of the tenant */
+    /** @description Settings of new sessions of the tenant */
     WrittenEffectiveSessionStorageConfig: {
       ttlSeconds: number;
       /** @enum {string} */
       cleanupMode: "full" | "anonymize";
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description A client. Its secret is stored hashed and never shown here. */
@@ -4975,7 +4975,7 @@ export interface components {
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description Shown once. Save it now. */
@@ -5011,7 +5011,7 @@ export interface components {
       lastRotatedAt: string | null;
       previousKey: components["schemas"]["PublicKey"] | null;
       previousCertificate: string | null;
-      /** @description When everything that it signed has ended; it is published until then */
+      /** @description Time at which everything that it signed has expired; it is published until then */
       previousKeyExpiry: string | null;
       /** @description All that count still, newest first */
       previousKeys: {
@@ -5025,22 +5025,22 @@ export interface components {
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
-    /** @description Where keys can be made */
+    /** @description Providers that can create keys */
     KeyProvider: {
       name: string;
       /** @description `local`, `vault` or `pkcs11` */
       type: string;
-      /** @description Of tenants for which nothing else is said */
+      /** @description Default for tenants without their own provider */
       default: boolean;
       /** @description The next keys of this tenant are made here unless `kmsProvider` says otherwise */
       own: boolean;
-      /** @description Of the keys that it can make */
+      /** @description Algorithms of the keys that it can create */
       algorithms: ("ES256" | "ES384" | "ES512" | "EdDSA")[];
       /**
-       * @description Whether it answers at this moment
+       * @description True if the provider responds at present
        * @enum {string}
        */
       status: "up" | "down";
@@ -5074,7 +5074,7 @@ export interface components {
       lastRotatedAt: string | null;
       previousKey: components["schemas"]["PublicKey"] | null;
       previousCertificate: string | null;
-      /** @description When everything that it signed has ended; it is published until then */
+      /** @description Time at which everything that it signed has expired; it is published until then */
       previousKeyExpiry: string | null;
       /** @description All that count still, newest first */
       previousKeys: {
@@ -5096,13 +5096,13 @@ export interface components {
          * @enum {string}
          */
         outcome: "rotated" | "blocked" | "former";
-        /** @description Why the key chain could not be rotated */
+        /** @description Reason why the key chain could not be rotated */
         reason: string | null;
       }[];
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
-    /** @description To be handed to whoever shall certify the key */
+    /** @description Certificate signing request for the authority that certifies the key */
     CertificateRequest: {
       /** @description PKCS#10 (RFC 2986) as PEM */
       csr: string;
@@ -5142,7 +5142,7 @@ export interface components {
         };
       }[];
       key: components["schemas"]["Key"];
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description A key; its private half is never shown */
@@ -5163,7 +5163,7 @@ export interface components {
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description A status list as its tenant administers it */
@@ -5215,10 +5215,10 @@ export interface components {
       createdAt: string;
       /** @description End of the token made last; null before the first */
       expiresAt: string | null;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
-    /** @description What holds for status lists made from now on */
+    /** @description Settings of future status lists */
     EffectiveStatusListConfig: {
       capacity: number;
       bits: 1 | 2 | 4 | 8;
@@ -5226,14 +5226,14 @@ export interface components {
       immediateUpdate: boolean;
       enableAggregation: boolean;
     };
-    /** @description What holds for status lists made from now on */
+    /** @description Settings of future status lists */
     WrittenEffectiveStatusListConfig: {
       capacity: number;
       bits: 1 | 2 | 4 | 8;
       ttl: number;
       immediateUpdate: boolean;
       enableAggregation: boolean;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
     TrustList: {
@@ -5268,7 +5268,7 @@ export interface components {
       createdAt: string;
       /**
        * Format: date-time
-       * @description When it was signed last
+       * @description Time of the last signature
        */
       updatedAt: string;
     };
@@ -5318,13 +5318,13 @@ export interface components {
       createdAt: string;
       /**
        * Format: date-time
-       * @description When it was signed last
+       * @description Time of the last signature
        */
       updatedAt: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
-    /** @description What POST and PUT take to make this list */
+    /** @description Body of POST and PUT that creates this list */
     TrustListExport: {
       id: string;
       keyChainId: string | null;
@@ -5344,7 +5344,7 @@ export interface components {
       })[];
       data?: components["schemas"]["TrustListData"];
     };
-    /** @description A trust list as it was before it was written or signed anew */
+    /** @description A previous version of a trust list */
     TrustListVersion: {
       id: string;
       trustListId: string;
@@ -5370,31 +5370,31 @@ export interface components {
       jwt: string;
       /**
        * Format: date-time
-       * @description When it was signed
+       * @description Time of the signature
        */
       createdAt: string;
     };
-    /** @description A trust list of somebody else that the tenant relies on */
+    /** @description A trust list of another operator that the tenant relies on */
     FollowedTrustList: {
       id: string;
       /** @description Without its query */
       uri: string;
       /** @description The list of lists that points to it, and says who signs it */
       via: string | null;
-      /** @description Of the last release that was good */
+      /** @description Sequence number of the last valid version */
       sequenceNumber: number | null;
-      /** @description When that ends */
+      /** @description End of the validity of that version */
       nextUpdate: string | null;
-      /** @description When it was found at its address for the last time; null when copies were forgotten since */
+      /** @description Time of the last successful download; null if copies were removed since */
       checkedAt: string | null;
       /** Format: date-time */
       lookedAt: string;
-      /** @description What is held against the release that came; the good one counts until it ends */
+      /** @description Problem of the downloaded version; the last valid version is used until it expires */
       held: {
         /** Format: date-time */
         since: string;
         reason: string;
-        /** @description Who signed what came, and vouches for nobody until somebody confirms it */
+        /** @description Signer of the fetched list, which is not trusted until an operator confirms it */
         signer: {
           /** @description PEM */
           certificate: string;
@@ -5411,7 +5411,7 @@ export interface components {
       name: string;
       /** Format: date-time */
       endsAt: string;
-      /** @description The service sees to it by itself, as long as nothing is in the way */
+      /** @description The service renews it without an operator */
       renews: boolean;
       affects: {
         /** @description Credential configurations that cannot be issued then */
@@ -5419,7 +5419,7 @@ export interface components {
         /** @description Presentation configurations that fail then, or trust fewer issuers */
         presentation: string[];
       };
-      /** @description What to do before */
+      /** @description Action of the operator before that date */
       advice: string;
     };
     /** @description The login of the tenant at its registrar, without secrets */
@@ -5439,7 +5439,7 @@ export interface components {
         /** @description Where users read it */
         privacy_policy?: string;
         support_uri?: string;
-        /** @description Why the data is asked for, by language */
+        /** @description Purpose of the request, by language */
         purpose?: {
           lang: string;
           content: string;
@@ -5474,7 +5474,7 @@ export interface components {
         /** @description Where users read it */
         privacy_policy?: string;
         support_uri?: string;
-        /** @description Why the data is asked for, by language */
+        /** @description Purpose of the request, by language */
         purpose?: {
           lang: string;
           content: string;
@@ -5491,12 +5491,12 @@ export interface components {
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description Signs requests to wallets from now on */
     AccessCertificate: {
-      /** @description What the registrar calls the certificate */
+      /** @description Id of the certificate at the registrar */
       id: string;
       relyingPartyId: string;
       keyChainId: string;
@@ -5510,14 +5510,14 @@ export interface components {
     };
     /** @description A registration certificate (ETSI TS 119 475) */
     RegistrationCertificate: {
-      /** @description What the registrar calls it; null for one that was brought along */
+      /** @description Id at the registrar; null for a certificate that was provided */
       id: string | null;
       jwt: string;
       relyingPartyId: string | null;
       /** @description Identifier of the relying party, as in its access certificate */
       subject: string;
       intendedUseId: string | null;
-      /** @description What may be asked for */
+      /** @description Attestations and claims that may be requested */
       credentials: {
         format: string;
         meta: {
@@ -5532,14 +5532,14 @@ export interface components {
       issuedAt: string;
       expiresAt: string | null;
     };
-    /** @description What calls of backends are signed with. Secrets are never shown. */
+    /** @description Secrets that sign calls to backends. Secrets are never shown. */
     WebhookSecret: {
       /**
        * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
        * @enum {string}
        */
       signing: "v1" | "off";
-      /** @description When the present secret was made; null: nobody was told one yet, and nobody can check what signs */
+      /** @description Time when the present secret was created; null if none was shown yet, so that no backend can verify signatures */
       createdAt: string | null;
       /** @description Former secrets that sign still, the newest first; at most 3 */
       former: {
@@ -5552,14 +5552,14 @@ export interface components {
         signsUntil: string;
       }[];
     };
-    /** @description What calls of backends are signed with. Secrets are never shown. */
+    /** @description Secrets that sign calls to backends. Secrets are never shown. */
     WrittenWebhookSecret: {
       /**
        * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
        * @enum {string}
        */
       signing: "v1" | "off";
-      /** @description When the present secret was made; null: nobody was told one yet, and nobody can check what signs */
+      /** @description Time when the present secret was created; null if none was shown yet, so that no backend can verify signatures */
       createdAt: string | null;
       /** @description Former secrets that sign still, the newest first; at most 3 */
       former: {
@@ -5571,7 +5571,7 @@ export interface components {
          */
         signsUntil: string;
       }[];
-      /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description A new secret, which signs from now on */
@@ -5581,7 +5581,7 @@ export interface components {
        * @enum {string}
        */
       signing: "v1" | "off";
-      /** @description When the present secret was made; null: nobody was told one yet, and nobody can check what signs */
+      /** @description Time when the present secret was created; null if none was shown yet, so that no backend can verify signatures */
       createdAt: string | null;
       /** @description Former secrets that sign still, the newest first; at most 3 */
       former: {
@@ -5614,7 +5614,7 @@ export interface components {
         /** @description Lists whose last fetch failed; older copies of them may stand in */
         failing: {
           uri: string;
-          /** @description Why it could not be had, or not be believed */
+          /** @description Reason why it could not be fetched or was rejected */
           reason: string;
           /** Format: date-time */
           failedAt: string;
@@ -5642,7 +5642,7 @@ export interface components {
         /** @description Lists whose last fetch failed; older copies of them may stand in */
         failing: {
           uri: string;
-          /** @description Why it could not be had, or not be believed */
+          /** @description Reason why it could not be fetched or was rejected */
           reason: string;
           /** Format: date-time */
           failedAt: string;
@@ -5671,7 +5671,7 @@ export interface components {
         /** @description Lists whose last fetch failed; older copies of them may stand in */
         failing: {
           uri: string;
-          /** @description Why it could not be had, or not be believed */
+          /** @description Reason why it could not be fetched or was rejected */
           reason: string;
           /** Format: date-time */
           failedAt: string;
@@ -5682,12 +5682,12 @@ export interface components {
           retriedAt: string;
         }[];
       };
-      /** @description Status lists of wallet providers that issued credentials follow, of all processes; those that fail first */
+      /** @description Status lists of wallet providers that issued credentials follow, in all processes; failing lists first */
       followedStatusLists: {
         uri: string;
-        /** @description When credentials were compared with it last */
+        /** @description Time of the last comparison with credentials */
         checkedAt: string | null;
-        /** @description Why it cannot be had at present; nothing is revoked meanwhile */
+        /** @description Reason why it cannot be fetched at present; nothing is revoked meanwhile */
         failure: {
           /** Format: date-time */
           since: string;
@@ -5697,7 +5697,7 @@ export interface components {
         } | null;
       }[];
     };
-    /** @description Who changed what, and when */
+    /** @description Actors, changes and times */
     AuditEntry: {
       /** @description From 1, without gaps */
       sequence: number;
@@ -5711,7 +5711,7 @@ export interface components {
       kind: "tenant" | "client" | "key-chain" | "issuance-configuration" | "credential-configuration" | "presentation-configuration" | "registrar-configuration" | "registration-certificate" | "status-list" | "trust-list" | "webhook-secret" | "session" | "deferred-transaction" | "wallet-status-list" | "followed-trust-list" | "cache" | "audit-log";
       /** @description Id of the thing */
       target: string;
-      /** @description Members that changed; values only of those that hold no secret and nobody’s data */
+      /** @description Properties that changed; values only of properties without secrets and personal data */
       changes: {
         member: string;
         before?: unknown;
@@ -5728,10 +5728,10 @@ export interface components {
       /** @description Covers the entry, its place and the hash before it, under a key of `MASTER_SECRET` */
       hash: string;
     };
-    /** @description Whether the audit log is as the service wrote it */
+    /** @description Result of verifying the chain of the audit log */
     AuditVerification: {
       /**
-       * @description `unfinished`: whole so far, and `next` goes on
+       * @description `unfinished`: intact so far; continue with `next`
        * @enum {string}
        */
       status: "whole" | "broken" | "unfinished";
@@ -5746,9 +5746,9 @@ export interface components {
         kind: "altered" | "reordered" | "removed" | "truncated" | "head_altered" | "head_outdated" | "unknown_key" | "noted" | "unexpected";
         message: string;
       };
-      /** @description What only an operator can judge */
+      /** @description Observations that an operator has to judge */
       warning?: string;
-      /** @description `cursor` of the call that goes on */
+      /** @description `cursor` of the next call */
       next?: string;
     };
     Service: {
@@ -5799,16 +5799,16 @@ export interface components {
     };
     /** @description One setting of the service, with where its value comes from */
     Setting: {
-      /** @description Of the environment variable */
+      /** @description Name of the environment variable */
       name: string;
-      /** @description As it was written, without user, password and parameters of an address; null for a secret, and where there is none */
+      /** @description As it was written, without user, password and parameters of an address; null for a secret, and if there is none */
       value: string | null;
-      /** @description Whether somebody, or the first start, set it */
+      /** @description True if it was configured, or set by the first start */
       isSet: boolean;
-      /** @description Its value is told to nobody */
+      /** @description The value is never shown */
       isSecret: boolean;
       /**
-       * @description `file`: `secrets.env` of the first start, or `kms.json`, both in DATA_FOLDER; `default`: nobody set it
+       * @description `file`: `secrets.env` of the first start, or `kms.json`, both in DATA_FOLDER; `default`: not configured
        * @enum {string}
        */
       source: "environment" | "file" | "default";
@@ -5827,7 +5827,7 @@ export interface components {
       [key: string]: unknown;
     });
     PresentationAnswer: {
-      /** @description Where the browser goes, in place of the configured address; ignored when it is no address */
+      /** @description Redirect address instead of the configured one; ignored if it is not an address */
       redirectUri?: string | null;
     } & {
       [key: string]: unknown;
@@ -5904,7 +5904,7 @@ export interface components {
           sub: string;
           sname?: string;
         };
-        /** @description Why the data is asked for, by language */
+        /** @description Purpose of the request, by language */
         purpose?: {
           lang: string;
           content: string;
@@ -5957,7 +5957,7 @@ export interface components {
       scope?: string;
       /** @description what wallets are told of the claims; mso_mdoc: paths begin with namespace and element */
       claims?: {
-        /** @description Member names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
+        /** @description Property names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
         path: (string | number | null)[];
         /** @description Every credential has it; claims without it are not issued */
         mandatory?: boolean;
@@ -6055,7 +6055,7 @@ export interface components {
       }) & (unknown | unknown))[];
       /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
       claims?: ({
-        /** @description Member names, positions, or null for all entries of an array */
+        /** @description Property names, positions, or null for all entries of an array */
         path: (string | number | null)[];
         display?: (({
           /** @description BCP 47, such as en or de-AT; each language at most once */
@@ -6156,19 +6156,19 @@ export interface components {
     } & {
       [key: string]: unknown;
     };
-    /** @description What came of one credential query */
+    /** @description Result of one credential query */
     PresentedCredentialOutput: {
       /** @description Id of the credential query */
       id: string;
-      /** @description What was verified; an array for a query with `multiple` */
+      /** @description Verified claims; an array for a query with `multiple` */
       values?: {
         [key: string]: unknown;
       } | {
         [key: string]: unknown;
       }[];
-      /** @description Who signed it; an array beside an array of `values` */
+      /** @description Signer; an array beside an array of `values` */
       issuer?: components["schemas"]["PresentedIssuerOutput"] | components["schemas"]["PresentedIssuerOutput"][];
-      /** @description How the wallet authenticated its user, beside a confirmed transaction of TS12 (docs/verifying.md) */
+      /** @description User authentication by the wallet, beside a confirmed transaction of TS12 (docs/verifying.md) */
       authentication?: {
         /** @description The authentication code */
         jti: string;
@@ -6183,7 +6183,7 @@ export interface components {
        */
       error?: "malformed" | "issuer_typ" | "issuer_alg" | "issuer_key_unresolved" | "issuer_signature" | "untrusted_chain" | "certificate_expired" | "certificate_profile" | "x5c_contains_anchor" | "certificate_revoked" | "revocation_unavailable" | "unsupported_crit" | "unsupported_hash" | "duplicate_digest" | "duplicate_disclosure" | "unreferenced_disclosure" | "wrong_disclosure_length" | "malformed_disclosure" | "reserved_claim_name" | "claim_exists" | "forbidden_disclosure" | "malformed_sd" | "malformed_array_digest" | "nested_sd_alg" | "reserved_key" | "too_deep" | "credential_expired" | "credential_not_yet_valid" | "holder_binding_missing" | "holder_key_missing" | "kb_typ" | "kb_alg" | "kb_signature" | "kb_iat_window" | "kb_claim_missing" | "kb_claim_type" | "credential_audience" | "aud_mismatch" | "aud_not_string" | "nonce_mismatch" | "sd_hash_mismatch" | "transaction_data_missing" | "transaction_data_mismatch" | "transaction_data_alg" | "strong_authentication" | "digest_mismatch" | "duplicate_element" | "doctype_mismatch" | "signed_outside_certificate" | "issuer_country_mismatch" | "repeated_credential" | "unsupported_version" | "device_auth_missing" | "device_alg" | "device_signature" | "key_authorization" | "response_status" | "multiple_documents" | "format_mismatch" | "type_mismatch" | "missing_claim" | "value_mismatch" | "claim_set_unsatisfied" | "untrusted_authority" | "type_metadata_unavailable" | "type_metadata_invalid" | "type_metadata_broken" | "status_revoked" | "status_suspended" | "status_unknown" | "status_unavailable" | "status_invalid" | "missing" | "response_refused";
     };
-    /** @description Who signed a credential */
+    /** @description Signer of a credential */
     PresentedIssuerOutput: {
       /** @description Name in the certificate of the signer (RFC 4514) */
       subject: string;
@@ -6191,7 +6191,7 @@ export interface components {
       fingerprint: string;
       /** @description SHA-256 of the anchor that vouches for it, base64url */
       anchor: string;
-      /** @description Where the anchor stands on trust lists; absent for one that is configured */
+      /** @description Places of the anchor on trust lists; absent for a configured anchor */
       listed?: {
         entity: string;
         list: string;
@@ -6306,7 +6306,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description Who an access token stands for */
+      /** @description Client or user of an access token */
       200: {
         headers: {
           [name: string]: unknown;
@@ -6897,7 +6897,7 @@ export interface operations {
           readonly createdAt?: string;
           /** Format: date-time */
           readonly updatedAt?: string;
-          /** @description What was written all the same, although a wallet, a law or a reader will refuse it */
+          /** @description Problems that a wallet, a verifier or a law will have with the stored object */
           readonly warnings?: components["schemas"]["Warning"][];
         };
       };
@@ -7301,7 +7301,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description What a presentation would be worth to a question */
+      /** @description Result of a presentation for a query */
       200: {
         headers: {
           [name: string]: unknown;
@@ -7432,7 +7432,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description How the newest sessions went */
+      /** @description Outcomes of the most recent sessions */
       200: {
         headers: {
           [name: string]: unknown;
@@ -7670,7 +7670,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description What holds for new sessions of the tenant */
+      /** @description Settings of new sessions of the tenant */
       200: {
         headers: {
           /** @description Tells this state of the thing from others, for `If-Match` */
@@ -7708,7 +7708,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description What holds for new sessions of the tenant */
+      /** @description Settings of new sessions of the tenant */
       200: {
         headers: {
           /** @description Tells this state of the thing from others, for `If-Match` */
@@ -7736,7 +7736,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description What holds for new sessions of the tenant */
+      /** @description Settings of new sessions of the tenant */
       200: {
         headers: {
           /** @description Tells this state of the thing from others, for `If-Match` */
@@ -8283,7 +8283,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description To be handed to whoever shall certify the key */
+      /** @description Certificate signing request for the authority that certifies the key */
       200: {
         headers: {
           [name: string]: unknown;
@@ -8497,7 +8497,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description To be handed to whoever shall certify the key */
+      /** @description Certificate signing request for the authority that certifies the key */
       200: {
         headers: {
           [name: string]: unknown;
@@ -8795,7 +8795,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description What holds for status lists made from now on */
+      /** @description Settings of future status lists */
       200: {
         headers: {
           /** @description Tells this state of the thing from others, for `If-Match` */
@@ -8834,7 +8834,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description What holds for status lists made from now on */
+      /** @description Settings of future status lists */
       200: {
         headers: {
           /** @description Tells this state of the thing from others, for `If-Match` */
@@ -8984,7 +8984,7 @@ export interface operations {
       content: {
         /**
          * @example {
-         *       "description": "Nobody at present",
+         *       "description": "No tenant at present",
          *       "entities": []
          *     }
          */
@@ -9098,7 +9098,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description What POST and PUT take to make this list */
+      /** @description Body of POST and PUT that creates this list */
       200: {
         headers: {
           [name: string]: unknown;
@@ -9158,7 +9158,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description A trust list as it was before it was written or signed anew */
+      /** @description A previous version of a trust list */
       200: {
         headers: {
           [name: string]: unknown;
@@ -9486,7 +9486,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description What calls of backends are signed with. Secrets are never shown. */
+      /** @description Secrets that sign calls to backends. Secrets are never shown. */
       200: {
         headers: {
           /** @description Tells this state of the thing from others, for `If-Match` */
@@ -9523,7 +9523,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description What calls of backends are signed with. Secrets are never shown. */
+      /** @description Secrets that sign calls to backends. Secrets are never shown. */
       200: {
         headers: {
           /** @description Tells this state of the thing from others, for `If-Match` */
@@ -9597,7 +9597,7 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Whether the newest sequence numbers are forgotten, too, for when the operator of a list began anew. They stay known otherwise, so that an older list is refused all the same.
+         * @description True to forget the newest sequence numbers, too, for a list whose operator restarted its numbers. They stay known otherwise, so that an older list is refused all the same.
          * @example true
          */
         releases?: "true" | "false";
@@ -9621,7 +9621,7 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Whether the newest sequence numbers are forgotten, too, for when the operator of a list began anew. They stay known otherwise, so that an older list is refused all the same.
+         * @description True to forget the newest sequence numbers, too, for a list whose operator restarted its numbers. They stay known otherwise, so that an older list is refused all the same.
          * @example true
          */
         releases?: "true" | "false";
@@ -9667,7 +9667,7 @@ export interface operations {
         /** @description Client id, or `system` for the service itself */
         actor?: string;
         /**
-         * @description What sort of thing was changed
+         * @description Kind of the changed object
          * @example client
          */
         kind?: "tenant" | "client" | "key-chain" | "issuance-configuration" | "credential-configuration" | "presentation-configuration" | "registrar-configuration" | "registration-certificate" | "status-list" | "trust-list" | "webhook-secret" | "session" | "deferred-transaction" | "wallet-status-list" | "followed-trust-list" | "cache" | "audit-log";
@@ -9724,7 +9724,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description Whether the audit log is as the service wrote it */
+      /** @description Result of verifying the chain of the audit log */
       200: {
         headers: {
           /** @description With `rel="next"` the address of the next page; absent on the last one */

@@ -52,7 +52,7 @@ export async function verifyWebhook<N extends WebhookName = WebhookName>(
 ): Promise<Delivery<N>> {
   // A server with a body parser passes an object here.
   if (typeof rawBody !== 'string' && !(rawBody instanceof Uint8Array))
-    throw new TypeError('give the body as it came, a string or bytes; one that was parsed cannot be verified');
+    throw new TypeError('pass the raw body, a string or bytes; a parsed body cannot be verified');
   const keys = await Promise.all([secrets].flat().map(keyOf));
   const id = headerOf(headers, 'webhook-id');
   const timestamp = headerOf(headers, 'webhook-timestamp');

@@ -43,7 +43,7 @@ export class ReturnAddress {
     });
     await new Promise<void>((done, failed) => server.once('error', failed).listen(0, '127.0.0.1', done));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`;
-    const timer = setTimeout(() => reject(new Error('nobody approved it within five minutes')), WAIT_MS);
+    const timer = setTimeout(() => reject(new Error('it was not approved within five minutes')), WAIT_MS);
     const close = () => {
       clearTimeout(timer);
       server.close();

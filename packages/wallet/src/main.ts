@@ -48,7 +48,7 @@ async function collect(wallet: SimulatedWallet, uri: string, options: Options, b
   console.log(offerInWords(offer));
   const txCode = options.txCode ?? (await promptForCode(offer));
   if (!(await confirm('Collect it?', options))) {
-    console.log('Nothing was collected. The issuer is not told; its offer ends by itself.');
+    console.log('Nothing was collected. The issuer is not notified; its offer expires.');
     return 0;
   }
   const received = await accept(wallet, offer, options, browse, txCode);
@@ -117,7 +117,7 @@ async function answer(wallet: SimulatedWallet, uri: string, options: Options): P
   if (misbehave !== undefined) console.log(`Misbehaving: ${MISBEHAVIOURS[misbehave].about}`);
   if (!(await confirm('Answer it?', options))) {
     const { status } = await wallet.decline(request);
-    console.log(`Declined; the verifier was told, and answered ${status}.`);
+    console.log(`Declined; the verifier was notified, and answered ${status}.`);
     return status < 400 ? 0 : 1;
   }
   const presented = await wallet.present(request, misbehave === undefined ? {} : { misbehave });
@@ -140,13 +140,13 @@ function outcomeOf(presented: Presented, misbehave: Options['misbehave']): numbe
 
 async function promptForCode({ txCode }: ReadOffer): Promise<string | undefined> {
   if (txCode === undefined) return undefined;
-  if (!process.stdin.isTTY) throw new UsageError('the offer wants a transaction code: give it by --tx-code');
+  if (!process.stdin.isTTY) throw new UsageError('the offer requires a transaction code: give it by --tx-code');
   return (await promptUser('Transaction code: ')).trim();
 }
 
 async function confirm(what: string, { isAgreed }: Options): Promise<boolean> {
   if (isAgreed) return true;
-  if (!process.stdin.isTTY) throw new UsageError('there is no terminal to ask on: agree by --yes');
+  if (!process.stdin.isTTY) throw new UsageError('there is no terminal for the question: agree by --yes');
   return /^y(es)?$/i.test((await promptUser(`${what} [y/N] `)).trim());
 }
 

@@ -12,7 +12,7 @@ export function offerInWords({ issuer, credentials, grant, txCode }: ReadOffer):
     if (labels.length > 0) lines.push(`    with ${plain(labels.map(({ name }) => name).join(', '))}`);
   }
   if (grant === 'authorization_code') lines.push('You approve it on a page of the issuer.');
-  if (txCode !== undefined) lines.push(`It wants a transaction code${txCode.description ? `: ${plain(txCode.description)}` : '.'}`);
+  if (txCode !== undefined) lines.push(`It requires a transaction code${txCode.description ? `: ${plain(txCode.description)}` : '.'}`);
   return lines.join('\n');
 }
 
@@ -28,14 +28,14 @@ export function requestInWords({ verifier, queries, sets, transactionData }: Rea
   const { name, clientId, signer, responseUri } = verifier;
   const lines = [
     `${plain(name ?? new URL(responseUri).host)} asks.`,
-    `  ${signer === undefined ? 'Nobody signed the request' : `Signed by ${plain(signer.subject)}`}; it is ${plain(clientId)}`,
+    `  ${signer === undefined ? 'The request is not signed' : `Signed by ${plain(signer.subject)}`}; it is ${plain(clientId)}`,
     `  The answer goes to ${plain(responseUri)}`,
   ];
   for (const { purpose } of sets) if (purpose !== undefined) lines.push(`  Purpose: ${plain(purpose)}`);
   for (const data of transactionData) lines.push(`  You would agree to: ${plain(JSON.stringify(data))}`);
   for (const { id, types, format, asked: requestedClaims, matches } of queries) {
     const requested = requestedClaims.map(({ path }) => path.join('.')).join(', ') || 'no claim';
-    lines.push(`It asks for ${plain(requested)} of ${plain(types.join(' or ') || format)} ("${plain(id)}").`);
+    lines.push(`It requests ${plain(requested)} of ${plain(types.join(' or ') || format)} ("${plain(id)}").`);
     const [match] = matches;
     if (match === undefined) lines.push('  No card of this wallet answers that.');
     else {

@@ -393,7 +393,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       expect(await sequences()).to.have.length(10);
       expect(errors.map(({ fields }) => fields)).to.deep.include({
         ...{ tenantId, kind: 'altered' },
-        message: 'entry 4 was altered or put there by somebody else, or one before it was taken away',
+        message: 'entry 4 was altered or inserted, or an entry before it was removed',
       });
     });
 

@@ -265,7 +265,7 @@ export const bending =
       ...more,
     }));
 
-/** R400 of the table: refused, and the session is over. */
+/** R400 of the table: refused, and the session has ended. */
 export const refused = (code: string): Expected => ({ status: 400, session: 'failed', code });
 /** K of the table: refused, and the session is as it was. */
 export const kept = (status = 400): Expected => ({ status, session: 'fetched', answerable: true });

@@ -106,7 +106,7 @@ describe('Tampering with the chain of the audit log', () => {
   const shorter = chainOf('a', 'b');
   const unlinked = appendEntries(macs, SCOPE, { sequence: 1, hash: '' }, [noted('b')]);
   const cases: readonly (readonly [string, Partial<{ entries: AuditEntry[]; head: AuditHead | undefined }>, string])[] = [
-    ['an entry that was altered', { entries: [a, altered, c, d] }, 'altered 2: entry 2 was altered or put there'],
+    ['an entry that was altered', { entries: [a, altered, c, d] }, 'altered 2: entry 2 was altered or inserted'],
     ['an entry that was made earlier than it says', { entries: [a, { ...b, at: new Date(0) }, c, d] }, 'altered 2'],
     ['an entry taken from the middle', { entries: [a, c, d] }, 'removed 2: entry 2 is missing'],
     ['an entry that follows nothing', { entries: [a, ...unlinked.entries] }, 'altered 2'],
@@ -115,7 +115,7 @@ describe('Tampering with the chain of the audit log', () => {
     [
       'an entry taken away and those after it counted anew',
       { entries: [a, { ...c, sequence: 2 }, { ...d, sequence: 3 }] },
-      'altered 2: entry 2 was altered or put there by somebody else, or one before it was taken away',
+      'altered 2: entry 2 was altered or inserted, or an entry before it was removed',
     ],
     [
       'two entries that changed places',

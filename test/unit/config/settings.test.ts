@@ -166,7 +166,7 @@ describe('settings', () => {
     [
       'key stores with a member twice',
       { KMS_CONFIG: '{"providers":{},\n"providers":{}}' },
-      /^KMS_CONFIG: has the member "providers" twice in one object \(line 2, column 1\)$/,
+      /^KMS_CONFIG: has the property "providers" twice in one object \(line 2, column 1\)$/,
     ],
     ['key stores that are no JSON', { KMS_CONFIG: '{' }, /^KMS_CONFIG: is not valid JSON/],
   ];

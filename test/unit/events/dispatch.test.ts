@@ -192,7 +192,7 @@ describe('jobs of a process with a broker', () => {
     await work?.({ type: 'key-chains', tenantId });
     expect(keys.renew.firstCall.args[0]).to.equal(tenantId);
     const said = log.info.args.map(([message]) => message);
-    expect(said).to.include.members(['trust lists signed anew', 'key chains renewed']);
+    expect(said).to.include.members(['trust lists signed again', 'key chains renewed']);
   });
 
   it('warn of events that go before the broker had them', async () => {

@@ -163,7 +163,7 @@ describe('Protocol claims of an SD-JWT VC', () => {
     const members = textOf(Object.fromEntries(Array.from({ length: 5_001 }, (_, n) => [`a${n}`, 1])));
     expect(() => parseSdJwt(`e30.${members}.AA~`)).to.throw(Refusal, 'more than 5000 members');
     const disclosure = textOf(['salt', 'name', Array(2_001).fill(1)]);
-    expect(() => processDisclosures({ _sd: [] }, [disclosure])).to.throw(Refusal, 'at most 2000 members');
+    expect(() => processDisclosures({ _sd: [] }, [disclosure])).to.throw(Refusal, 'at most 2000 properties');
   });
 });
 

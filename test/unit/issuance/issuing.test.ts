@@ -41,7 +41,7 @@ it('an ended offer states a different reason to the operator only', () => {
   expect(offerEndedError().cause).to.equal(undefined);
   const { message, cause } = offerEndedError('it gave what it may');
   expect([message, cause instanceof OperatorReason, String(cause)]).to.deep.equal([
-    ...['the offer is over', true, 'Error: it gave what it may'],
+    ...['the offer has ended', true, 'Error: it gave what it may'],
   ]);
 });
 
@@ -51,11 +51,11 @@ describe('A session of which a wallet wants a credential', () => {
   const cases: readonly [string, () => string, string][] = [
     ['is right while it lasts', () => asked({}), 'done'],
     ['is right once it has completed', () => asked({ status: 'completed' }), 'done'],
-    ['is over when its time is', () => asked({ expiresAt: NOW }), 'the offer is over'],
-    ['is over when it failed', () => asked({ status: 'failed' }), 'the offer is over'],
+    ['is over when its time is', () => asked({ expiresAt: NOW }), 'the offer has ended'],
+    ['is over when it failed', () => asked({ status: 'failed' }), 'the offer has ended'],
     ['may be renewed after its time', () => asked({ expiresAt: NOW }, 'card', 'g'), 'done'],
-    ['renews nothing that it never issued', () => asked({ expiresAt: NOW }, 'pass', 'g'), 'the offer is over'],
-    ['renews nothing for a token of another server', () => asked({ expiresAt: NOW }, 'card'), 'the offer is over'],
+    ['renews nothing that it never issued', () => asked({ expiresAt: NOW }, 'pass', 'g'), 'the offer has ended'],
+    ['renews nothing for a token of another server', () => asked({ expiresAt: NOW }, 'card'), 'the offer has ended'],
     ['is no other one', () => asked({}, 'else'), 'the offer does not cover this credential'],
     [
       'is no verification',
@@ -68,12 +68,12 @@ describe('A session of which a wallet wants a credential', () => {
       () => asked({ request: null }, 'pass', 'g'),
       'the offer does not cover this credential',
     ],
-    ['is over for what was revoked', () => asked({}, 'card', undefined, 1), 'the offer is over'],
+    ['is over for what was revoked', () => asked({}, 'card', undefined, 1), 'the offer has ended'],
     ['is not over for the rest', () => asked({}, 'pass', undefined, 1), 'done'],
   ];
   for (const [what, outcome, expected] of cases) it(what, () => expect(outcome()).to.equal(expected));
 
-  it('is there', () => expect(ended(() => requireIssuable(undefined, 'card', NOW, 'g'))).to.equal('the offer is over'));
+  it('is there', () => expect(ended(() => requireIssuable(undefined, 'card', NOW, 'g'))).to.equal('the offer has ended'));
 
   it('must be completed within its lifetime, and allows renewals after it', () => {
     const claimed = (expiresAt: Date) => claim({ ...SESSION, expiresAt }, 'card', requestConsumption([], 'g'), {}, NOW).session;

@@ -200,9 +200,9 @@ describe('makeKeyChain', () => {
     expect(reader).to.include({ profileRule: 'ETSI TS 119 411-8 section 6.6.1', member: 'certificates' });
     expect(signer).to.include({ rule: 'ISO/IEC 18013-5 table B.3', member: 'certificates' });
     expect(signer?.change).to.equal(
-      'ask its authority for one with a country, the extended key usage 1.0.18013.5.1.2, critical, an end within 457 days',
+      'ask its authority for a certificate with a country, the extended key usage 1.0.18013.5.1.2, critical, an end within 457 days',
     );
-    expect(reader?.change).to.equal('ask its authority for one with a country, an organization identifier, a certificate policy');
+    expect(reader?.change).to.equal('ask its authority for a certificate with a country, an organization identifier, a certificate policy');
   });
 
   it('adds defaults', async () => {

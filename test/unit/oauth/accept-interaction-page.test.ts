@@ -127,7 +127,7 @@ describe('The web step of an interactive authorization', () => {
       expect((await wallet.issue(body.access_token, wanted)).credentials).to.have.length(1);
     });
 
-    it('ends with an error when the offer is over by then', async () => {
+    it('ends with an error when the offer has ended by then', async () => {
       const asked = await wallet.offered('visitor');
       const page = await wallet.visit(asked);
       const failed = { id: asked.session, anytime: ['active'], to: 'failed' } as const;

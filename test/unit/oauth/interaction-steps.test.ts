@@ -214,7 +214,7 @@ describe('ContinueInteraction', () => {
     expect(await world.later(300, late)).to.equal('invalid_request');
   });
 
-  it('denies the wallet once the offer is over', async () => {
+  it('denies the wallet once the offer has ended', async () => {
     const asked = await wallet.offered('badge');
     const failed = { id: asked.session, anytime: ['active'], to: 'failed' } as const;
     await world.store.commit(ACME, { session: failed }, world.clock.now());

@@ -59,8 +59,8 @@ describe('Unknown properties', () => {
 
   it('are reported with the closest name', () => {
     const [near, far] = faultsOf(schema, { TXCode: 'x', colour: 'y' });
-    expect(near?.message).to.equal('there is no such member; did you mean tx_code?');
-    expect(far?.message).to.equal('there is no such member');
+    expect(near?.message).to.equal('there is no such property; did you mean tx_code?');
+    expect(far?.message).to.equal('there is no such property');
   });
 
   it('are refused by name in what people write alone', () => {

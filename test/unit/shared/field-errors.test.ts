@@ -68,14 +68,14 @@ describe('The faults of a document', () => {
       'the alternative that was meant, with a member that it does not know',
       z.union([z.string(), Named]),
       { name: 1, nam: 'x' },
-      ['x.name: expected string, not number', 'x.nam: there is no such member; did you mean name?'],
+      ['x.name: expected string, not number', 'x.nam: there is no such property; did you mean name?'],
     ],
     ['an alternative of which nothing is there', z.union([z.string(), Named]), {}, ['x: expected string or object with name']],
     [
       'a member that neither of two open alternatives knows',
       z.union([strictInput({ a: z.string().optional() }), strictInput({ b: z.string().optional() })]),
       { c: 1 },
-      ['x: expected object', 'x.c: there is no such member'],
+      ['x: expected object', 'x.c: there is no such property'],
     ],
     [
       'nothing of a member that one alternative knows and another does not',
@@ -87,7 +87,7 @@ describe('The faults of a document', () => {
       'nothing of members below that one of several alternatives does not know',
       z.union([strictInput({ inner: strictInput({ id: z.string() }), other: z.string() }), Counted]),
       { inner: { id: 'a', idd: 'b' }, colour: 'red' },
-      ['x: expected object with inner, other or object with count', 'x.colour: there is no such member'],
+      ['x: expected object with inner, other or object with count', 'x.colour: there is no such property'],
     ],
     [
       'two alternatives that may both have been meant',
@@ -99,19 +99,19 @@ describe('The faults of a document', () => {
       'a member that no alternative knows, with the name that was near',
       z.union([Named, Counted]),
       { nam: 'a' },
-      ['x: expected object with name or object with count', 'x.nam: there is no such member; did you mean name?'],
+      ['x: expected object with name or object with count', 'x.nam: there is no such property; did you mean name?'],
     ],
     [
       'a member that no object knows, where something else would do',
       z.union([z.string(), Counted, Named]),
       { colour: 'red' },
-      ['x: expected string, object with count or object with name', 'x.colour: there is no such member'],
+      ['x: expected string, object with count or object with name', 'x.colour: there is no such property'],
     ],
     [
       'a member that some alternative knows',
       z.union([Counted, Named]),
       { size: 1, colour: 'red' },
-      ['x: expected object with count or object with name', 'x.colour: there is no such member'],
+      ['x: expected object with count or object with name', 'x.colour: there is no such property'],
     ],
   ];
   for (const [what, schema, value, faults] of cases) {
@@ -276,8 +276,8 @@ describe('The closest name', () => {
   }
 
   it('is suggested if there is one', () => {
-    expect(unknownPropertyMessage('nam', ['name'])).to.equal('there is no such member; did you mean name?');
-    expect(unknownPropertyMessage('colour', ['name'])).to.equal('there is no such member');
-    expect(unknownPropertyMessage('colour', [])).to.equal('there is no such member');
+    expect(unknownPropertyMessage('nam', ['name'])).to.equal('there is no such property; did you mean name?');
+    expect(unknownPropertyMessage('colour', ['name'])).to.equal('there is no such property');
+    expect(unknownPropertyMessage('colour', [])).to.equal('there is no such property');
   });
 });

@@ -266,15 +266,15 @@ describe('The reason for rejected JSON', () => {
     ['[]', 'must be a JSON object'],
     ['[{"a":1,"a":2}]', 'must be a JSON object'],
     ['"\\u0000"', 'must be a JSON object'],
-    ['{"id":"a","id":"b"}', 'has the member "id" twice in one object (line 1, column 11)'],
-    ['{"id":"a",\r\n  "\\u0069d":"b"}', 'has the member "id" twice in one object (line 2, column 3)'],
-    ['{"a":{"b":1},\r"c":[{"b":1,\n"b" :2}]}', 'has the member "b" twice in one object (line 3, column 1)'],
-    ['{"b":"a","a":"b","a":"","c":"c","c":""}', 'has the member "a" twice in one object (line 1, column 18)'],
-    ['{"":1,"":2}', 'has the member "" twice in one object (line 1, column 7)'],
-    ['{"a":{"__proto__":1}}', 'has a member called "__proto__", which no document may have (line 1, column 7)'],
+    ['{"id":"a","id":"b"}', 'has the property "id" twice in one object (line 1, column 11)'],
+    ['{"id":"a",\r\n  "\\u0069d":"b"}', 'has the property "id" twice in one object (line 2, column 3)'],
+    ['{"a":{"b":1},\r"c":[{"b":1,\n"b" :2}]}', 'has the property "b" twice in one object (line 3, column 1)'],
+    ['{"b":"a","a":"b","a":"","c":"c","c":""}', 'has the property "a" twice in one object (line 1, column 18)'],
+    ['{"":1,"":2}', 'has the property "" twice in one object (line 1, column 7)'],
+    ['{"a":{"__proto__":1}}', 'has a property called "__proto__", which is not allowed (line 1, column 7)'],
     [
       '{"a":{"constructor":{"b":1,"prototype":1}}}',
-      'has a member called "prototype" in "constructor", which no document may have (line 1, column 28)',
+      'has a property called "prototype" in "constructor", which is not allowed (line 1, column 28)',
     ],
     ['{"a":"x\\u0000"}', 'has NUL in a text (line 1, column 6)'],
     ['{"\\u0000":1}', 'has NUL in a text (line 1, column 2)'],
@@ -282,13 +282,13 @@ describe('The reason for rejected JSON', () => {
     ['{"a":[1, 12345678901234567]}', 'has a number beyond 2^53 - 1 that is not kept; send it as text (line 1, column 10)'],
     ['{"a":-1e999}', 'has a number beyond 2^53 - 1 that is not kept; send it as text (line 1, column 6)'],
     [nested(33), 'nests deeper than 32 levels (line 1, column 161)'],
-    [`{"${long}":1,"${long}":2}`, `has the member "${'n'.repeat(32)}"… twice in one object (line 1, column 507)`],
+    [`{"${long}":1,"${long}":2}`, `has the property "${'n'.repeat(32)}"… twice in one object (line 1, column 507)`],
     // What turns a line around, or clears a terminal, is shown as an escape; no pair is cut in two.
     [
       '{"\\u001b[2J\u202e\u009b\u{e0041}":1,"\\u001b[2J\u202e\u009b\u{e0041}":2}',
-      'has the member "\\u001b[2J\\u202e\\u009b\\udb40\\udc41" twice in one object (line 1, column 20)',
+      'has the property "\\u001b[2J\\u202e\\u009b\\udb40\\udc41" twice in one object (line 1, column 20)',
     ],
-    [`{"${'n'.repeat(31)}😀":1,"${'n'.repeat(31)}😀":2}`, `has the member "${'n'.repeat(31)}"… twice in one object (line 1, column 40)`],
+    [`{"${'n'.repeat(31)}😀":1,"${'n'.repeat(31)}😀":2}`, `has the property "${'n'.repeat(31)}"… twice in one object (line 1, column 40)`],
   ];
   for (const [text, fault] of told) {
     it(`is described: ${JSON.stringify(text).slice(0, 60)}`, () => {
@@ -301,16 +301,16 @@ describe('The reason for rejected JSON', () => {
   it('is the number of properties, if nothing else is invalid', () => {
     const text = `{"a":[${'0,'.repeat(20)}0]}`;
     expect(parseJsonObject(text, 32, 10)).to.equal(undefined);
-    expect(describeJsonProblem(text, 10)).to.equal('has more than 10 members and entries');
+    expect(describeJsonProblem(text, 10)).to.equal('has more than 10 properties and entries');
   });
 
   it('is one of all reasons, where the text is longer than its sender may have it read twice', () => {
     const long = `{${'"a":0,'.repeat(3_000)}"a":0}`;
-    expect(describeJsonProblem(long, 2_000)).to.match(/^must be one whole JSON object: .*, with at most 2000 members/);
+    expect(describeJsonProblem(long, 2_000)).to.match(/^must be one complete JSON object: .*, with at most 2000 properties/);
     expect(describeJsonProblem(`\n ${'['.repeat(17_000)}`, 2_000)).to.equal('must be a JSON object');
     const trusted = `{"a":"${'x'.repeat(70_000)}","a":1}`;
-    expect(describeJsonProblem(trusted, 10_000)).to.match(/^must be one whole/);
-    expect(describeJsonProblem(trusted)).to.equal('has the member "a" twice in one object (line 1, column 70009)');
+    expect(describeJsonProblem(trusted, 10_000)).to.match(/^must be one complete/);
+    expect(describeJsonProblem(trusted)).to.equal('has the property "a" twice in one object (line 1, column 70009)');
   });
 
   it('is found for every text that the parser rejects, in linear time', () => {
@@ -332,7 +332,7 @@ describe('The reason for rejected JSON', () => {
         const isTaken = parseJsonObject(document, 3) !== undefined;
         seen[isTaken ? 'taken' : 'refused']++;
         const fault = describeJsonProblem(document, undefined, 3);
-        expect(fault.startsWith('must be one whole'), `${document}: ${fault}`).to.equal(isTaken);
+        expect(fault.startsWith('must be one complete'), `${document}: ${fault}`).to.equal(isTaken);
       }),
       { numRuns: 2_000 },
     );

@@ -3,12 +3,12 @@ import { progressOf } from '../../../bootstrap/commands/reseal.ts';
 
 describe('Progress of npm run reseal', () => {
   const cases: readonly (readonly [done: number, pending: number, told: string])[] = [
-    [0, 3, '0 of 3 sealed anew'],
-    [1, 3, '1 of 3 sealed anew'],
-    [3, 3, '3 of 3 sealed anew'],
+    [0, 3, '0 of 3 resealed'],
+    [1, 3, '1 of 3 resealed'],
+    [3, 3, '3 of 3 resealed'],
     // What stands within a row, and what a service wrote meanwhile, was not counted.
-    [1, 0, '1 sealed anew'],
-    [5, 3, '5 sealed anew'],
+    [1, 0, '1 resealed'],
+    [5, 3, '5 resealed'],
   ];
   for (const [done, pending, told] of cases)
     it(`is "${told}" of ${done} where ${pending} were counted`, () => {

@@ -89,7 +89,7 @@ describe('The renewal of trust lists', () => {
     expect(await numbers('a', 'b')).to.deep.equal([1, 2]);
     expect(log.errors).to.have.length(1);
     const [{ message, fields, cause } = { message: '', fields: {} }] = log.errors;
-    expect(message).to.match(/cannot be signed anew.*give it a key chain/);
+    expect(message).to.match(/cannot be signed again.*give it a key chain/);
     expect(fields).to.include({ tenantId: 'acme', trustListId: 'a' });
     expect(String(cause)).to.include('no key chain "lost"');
   });

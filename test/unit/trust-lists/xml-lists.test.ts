@@ -163,7 +163,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     expect(await fault(signed({}, {}, stranger))).to.match(/^untrusted_signer/);
     const borrowed = signed({}, { shown: operator.certificate }, stranger);
     expect(await fault(borrowed), 'with the certificate of somebody else').to.match(/^signature/);
-    expect(await fault(xmlList()), 'not signed').to.match(/^malformed: one signature/);
+    expect(await fault(xmlList()), 'not signed').to.match(/^malformed: exactly one signature/);
     expect(await fault(signed(), [operator.certificate], new Date('2050-01-01T00:00:00Z'))).to.match(/not valid now/);
   });
 
@@ -219,7 +219,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     it('by a second signature', async () => {
       const good = signed();
       const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(good) ?? [];
-      expect(await fault(good.replace(signature, signature + signature))).to.match(/^malformed: one signature/);
+      expect(await fault(good.replace(signature, signature + signature))).to.match(/^malformed: exactly one signature/);
     });
 
     it('by a signature over a part', async () => {
@@ -295,7 +295,7 @@ describe('The cost of a trusted list in XML', () => {
   };
   /** Limits apply to the document before its signature is looked for. */
   const unsigned = (inner: string) => outcome(put(inner));
-  const WITHOUT_SIGNATURE = 'malformed: one signature is wanted, directly below the root element';
+  const WITHOUT_SIGNATURE = 'malformed: exactly one signature is required, directly below the root element';
 
   it('is bounded in bytes, elements and namespace declarations', () => {
     expect(outcome(Buffer.alloc(MAX_XML_BYTES + 1, ' '))).to.equal('malformed: lists in XML are read up to 16 MB');

@@ -42,7 +42,7 @@ export function firstChoice({ queries, sets }: ReadRequest): Choice {
     const [match] = query?.matches ?? [];
     if (match === undefined) {
       const types = query?.types.join(' or ') || query?.format || id;
-      throw new Error(`the wallet has no card that answers "${id}": it asks for ${types}`);
+      throw new Error(`the wallet has no credential that answers "${id}": it requests ${types}`);
     }
     chosen[id] = { credential: match.credential };
   }
@@ -99,7 +99,7 @@ function requestedPathsOf(request: ReadRequest, id: string, { id: cardId }: Stor
 /** Omits one requested claim. @throws Error when the credential always discloses all requested claims. */
 function withoutOneClaim(paths: readonly Path[], { disclosable }: StoredCredential): readonly Path[] {
   const omitted = paths.find((path) => disclosable.some((place) => overlapsPaths(place, [path])));
-  if (omitted === undefined) throw new Error('the card tells all that was asked for; nothing can be kept back');
+  if (omitted === undefined) throw new Error('the credential discloses everything that was requested; nothing can be withheld');
   return paths.filter((path) => path !== omitted);
 }
 
