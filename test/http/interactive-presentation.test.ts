@@ -74,7 +74,8 @@ describe('A presentation before an issuance', () => {
     type Attempt = (wallet: InteractiveWallet, asked: Required) => Promise<Answer> | Answer;
     const cases: [string, RegExp, Attempt, string?][] = [
       [
-        'with the nonce of another session (N138)',
+        // issuance N138
+        'with the nonce of another session',
         /nonce_mismatch/,
         async (wallet, asked) => wallet.present(asked, held, { nonce: (await ask()).asked.request.nonce }),
       ],
