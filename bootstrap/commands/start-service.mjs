@@ -1,6 +1,6 @@
 /**
  * Starts the service with its operating options, in plain JavaScript: `npm start`, `npx vidimus start`, the image, Compose, the chart
- * and the systemd unit nodeArgs use this file.
+ * and the systemd unit all use this file.
  */
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
@@ -27,7 +27,7 @@ export function startService(node, program, args, environment = {}) {
   const nodeArgs = [...START_OPTIONS.nodeOptions, ...files, program, ...serviceArgs];
   const env = { ...START_OPTIONS.environment, ...process.env, ...environment };
   if (process.platform === 'win32' || process.execve === undefined) runAsChild(node, nodeArgs, env);
-  else process.execve(node, [node, ...all], env);
+  else process.execve(node, [node, ...nodeArgs], env);
 }
 
 /** Node itself would report neither the option nor the remedy. */
