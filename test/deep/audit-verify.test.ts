@@ -212,8 +212,8 @@ for (const kind of databases()) {
     });
 
     const EMPTIED =
-      '_service FAULT removed at 1: the log of the service is empty, although every start of the service begins it: ' +
-      'somebody emptied it, or no service of this release was started on this database yet';
+      '_service FAULT removed at 1: the log of the service is empty, although every start of the service writes to it: ' +
+      'it was emptied, or no service of this release was started on this database yet';
 
     it('misses the chain of the service', async () => {
       await makeTenants('acme', 'bravo');
@@ -252,7 +252,7 @@ for (const kind of databases()) {
       await start();
       const { code, errors } = await verify();
       expect(code).to.equal(0);
-      expect(errors).to.match(/^_service WARNING the log begins on \d{4}-\S+Z, when there were 2 tenants already\. .*emptied the log/m);
+      expect(errors).to.match(/^_service WARNING the log begins on \d{4}-\S+Z, when there were 2 tenants already\. .*the log was emptied/m);
       const [service_, acme] = kept.map((line) => ['--expect', line]);
       const expected = await verify(...(service_ ?? []), ...(acme ?? []));
       expect([expected.code, expected.errors.includes('WARNING')]).to.deep.equal([1, false]);
@@ -272,7 +272,7 @@ for (const kind of databases()) {
       const { code, lines, errors } = await verify();
       expect(code, errors).to.equal(1);
       expect(lines[1]).to.equal(
-        'acme FAULT unexpected at 1: there is such a tenant, but nobody made it by the log of the service, and that is ' + 'not older',
+        'acme FAULT unexpected at 1: there is such a tenant, but the log of the service has no creation of it, and the log is not younger',
       );
     });
 

@@ -96,7 +96,7 @@ describe('the commands of the page about backups', () => {
     await type(blockWith('mkdir lost'));
     expect(existsSync(join(terminal.folder, 'lost/vidimus.sqlite'))).to.equal(true);
     expect(await refusal()).to.include('gone back in time');
-    expect(await type(blockWith('restore:fence\nnpm start'))).to.include('Nothing that was handed out before');
+    expect(await type(blockWith('restore:fence\nnpm start'))).to.include('Values that were issued before are no longer valid');
     await makeTenant('later');
     await terminal.stop();
     for (const end of ['', '-wal', '-shm']) rmSync(join(terminal.folder, `data/vidimus.sqlite${end}`), { force: true });

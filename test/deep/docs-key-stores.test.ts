@@ -364,7 +364,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
   it('take the master secret from Vault, and rotate it', async () => {
     const former = await tokenOf('acme-admin');
     await follow('The master secret in Vault');
-    await logged(/data is sealed under former secrets; `npx vidimus reseal` \(in a clone `npm run reseal`\) seals it anew/);
+    await logged(/data is sealed under former secrets; `npx vidimus reseal` \(in a clone `npm run reseal`\) reseals it/);
     expect((await send('GET', '/key-chain', former)).status).to.equal(401);
     expect((await sign('acme')).status).to.equal(200);
     await follow('Rotate it');

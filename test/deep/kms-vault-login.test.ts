@@ -410,7 +410,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
 
     it('says when TLS is where none is meant, and the other way round', async () => {
       const plain = secured.address.replace('https', 'http');
-      expect((await outcome({ address: plain }))?.message).to.match(/no Vault: it answered 400/);
+      expect((await outcome({ address: plain }))?.message).to.match(/not Vault: it answered 400/);
       const tls = bao.address.replace('http', 'https');
       expect((await outcome({ address: tls }))?.message).to.match(/TLS fails.*served by https/);
     });

@@ -492,7 +492,7 @@ describe('RabbitMQ', () => {
 
     it('reports a fault of its address, without the password', async () => {
       const { host } = new URL(rabbit.url);
-      await wait(await begin(`amqp://guest:s3cret@${host}/`), /the user is not let in/);
+      await wait(await begin(`amqp://guest:s3cret@${host}/`), /the broker rejects the user/);
       await wait(await begin(`amqp://guest:guest@${host}/nothing`), /there is no such virtual host/);
       const nobody = await begin('amqp://guest:s3cret@127.0.0.1:9/');
       await wait(nobody, /does not answer \(ECONNREFUSED\)/);

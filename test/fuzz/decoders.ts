@@ -13,7 +13,6 @@ const DECODER = /^export function ((?:open|read|parse|decode|decompress)(?:[A-Z]
 /** Decoders that no target runs, and why. */
 export const NOT_FUZZED: ReadonlyMap<string, string> = new Map([
   ['domain/trust-lists/internal-address.ts#parseInternalTrustListAddress', 'It compares an address of the configuration with one pattern.'],
-  ['domain/verification/trial/unverified-presentation.ts#readUnverified', 'It gets presentations that parsePasted has parsed.'],
 ]);
 
 /** Every function that takes something apart, as `<file>#<name>`: those that are exported and are called so. */

@@ -20,7 +20,7 @@ function json(input: Buffer): void {
     parseJson(whole, 32, 5);
     return;
   }
-  promise(!describeJsonProblem(whole).startsWith('must be one whole'), 'what is refused is refused for one reason');
+  promise(!describeJsonProblem(whole).startsWith('must be one complete'), 'what is refused is refused for one reason');
   if (usual !== undefined && JSON.stringify(usual.value) === whole) {
     // There are no two readings of what JSON.stringify writes.
     promise(!isSound(usual.value, 0), 'sound JSON is read');
