@@ -5,7 +5,8 @@ import { type Sent, ThreadHolds } from '../support/thread-holds.ts';
 
 const MEBIBYTE = 1024 * 1024;
 /** What a request without a token may hold the thread for. */
-const LIMIT_MS = 5;
+// A fifth of the 50 ms that the service allows. A megabyte of white space takes 4 to 6.5 ms, depending on the machine.
+const LIMIT_MS = 10;
 
 const MDOC_QUERY = {
   credentials: [
