@@ -216,7 +216,7 @@ describe('Changes written together on sqlite by a process that', () => {
     });
     const lines = output.split('\n').filter((line) => line !== '');
     const ids = (word: string) => lines.flatMap((line) => (line.startsWith(`${word} `) ? [line.slice(word.length + 1)] : []));
-    return { lines, done: ids('done'), unavailable: ids('StoreUnavailable') };
+    return { lines, done: ids('done'), unavailable: ids('StoreUnavailableError') };
   }
   const stored = () => rawSql(database.url, async (run) => (await run('select id from sessions')).map(({ id }) => String(id)));
 
