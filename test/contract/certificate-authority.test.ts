@@ -6,7 +6,7 @@ import { KmsRegistry } from '../../adapters/kms/kms-registry.ts';
 import { LocalKms } from '../../adapters/kms/local/local-kms.ts';
 import { NodeRandom } from '../../adapters/system/random.ts';
 import type { CertificateRequest } from '../../application/ports/certificate-authority.ts';
-import { signingKey } from '../../domain/keys/signing-key.ts';
+import { type SigningKey, type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { type PublicJwk, SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 
 const random = new NodeRandom();
@@ -93,11 +93,32 @@ describe('X509Authority', () => {
     expect(leaf).to.contain('0603551d0f0101ff040403020780');
   });
 
-  it('refuses to issue with a key that is not the one of the issuing certificate', async () => {
-    const [root, other] = [await kms.generate('acme', 'ES256'), await kms.generate('acme', 'ES256')];
-    const certificate = await authority.issue(aRequest(root.publicJwk, { kind: 'ca' }), { key: signingKey('acme', root) });
-    const signer = { key: signingKey('acme', other), certificate };
-    const outcome = await authority.issue(aRequest(other.publicJwk), signer).catch((error: unknown) => error);
-    expect(outcome).to.be.instanceOf(Error).with.property('message').that.contains('does not belong');
+  describe('rejects a key that does not belong to the issuing certificate', () => {
+    let root: StoredKey;
+    let signer: { readonly key: SigningKey; readonly certificate: string };
+    beforeEach(async () => {
+      root = await kms.generate('acme', 'ES256');
+      const certificate = await authority.issue(aRequest(root.publicJwk, { kind: 'ca' }), { key: signingKey('acme', root) });
+      signer = { key: signingKey('acme', await kms.generate('acme', 'ES256')), certificate };
+    });
+    const expectRejected = async (work: Promise<unknown>) => {
+      const outcome = await work.catch((error: unknown) => error);
+      expect(outcome).to.be.instanceOf(Error).with.property('message').that.contains('does not belong');
+    };
+
+    it('for a certificate', () => expectRejected(authority.issue(aRequest(root.publicJwk), signer)));
+
+    it('for a revocation list', () => {
+      const [thisUpdate, nextUpdate] = [new Date('2026-01-01T00:00:00Z'), new Date('2026-01-02T00:00:00Z')];
+      return expectRejected(authority.revocationList({ thisUpdate, nextUpdate, number: 1, revoked: [] }, signer));
+    });
+
+    it('for a certificate request, whose signature proves possession of the key', () =>
+      expectRejected(authority.request({ subject: { commonName: 'Acme' }, publicJwk: root.publicJwk }, signer.key)));
+
+    it('for a certificate request of another type of key', async () => {
+      const key = signingKey('acme', await kms.generate('acme', 'EdDSA'));
+      await expectRejected(authority.request({ subject: { commonName: 'Acme' }, publicJwk: root.publicJwk }, key));
+    });
   });
 });

@@ -13,7 +13,7 @@ const PROBE = new URL('../support/loaded-modules.ts', import.meta.url).href;
 /** What serves administrators, seldom requests, or other configurations. */
 const NOT_LOADED = [
   ...['@mikro-orm/core', '@mikro-orm/sql', '@mikro-orm/postgresql', '@mikro-orm/sqlite', '@mikro-orm/migrations'],
-  ...['kysely', 'yaml', '@peculiar/x509', 'swagger-ui-dist', 'zod-openapi', 'undici'],
+  ...['kysely', 'yaml', '@peculiar/asn1-x509', 'swagger-ui-dist', 'zod-openapi', 'undici'],
   ...['prom-client', '@opentelemetry/api', '@opentelemetry/sdk-trace'],
   ...['amqplib', 'cloudevents', 'node-vault'],
 ];
