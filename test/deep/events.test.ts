@@ -13,9 +13,9 @@ import { issue, QUERY, Shop } from '../support/present.ts';
 import { type CuttingProxy, cuttingProxy } from '../support/proxies.ts';
 import { type RabbitMq, startRabbitMq, until } from '../support/rabbitmq.ts';
 import { openStream } from '../support/sse.ts';
+import { startedProgram } from '../support/start-options.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
-const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
 const MASTER_SECRET = 'a master secret for the events 0123456789';
 const PAGE = readFileSync(new URL('../../docs/events.md', import.meta.url), 'utf8');
 const FOLDER = fileURLToPath(new URL('../..', import.meta.url));
@@ -379,7 +379,7 @@ describe('Events for other systems', () => {
 async function startChild(environment: Readonly<Record<string, string>>) {
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [startedProgram()], {
     env: {
       ...bareEnvironment(),
       HOST: '127.0.0.1',

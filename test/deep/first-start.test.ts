@@ -26,6 +26,7 @@ import { prepareFirstStart } from '../../bootstrap/start/first-start.ts';
 import { readSettings, SettingsError } from '../../config/settings.ts';
 import { freePort } from '../demo/process.ts';
 import { bareEnvironment } from '../support/compile-cache.ts';
+import { startedProgram } from '../support/start-options.ts';
 
 describe('the first start', () => {
   let folder: string;
@@ -229,11 +230,10 @@ describe('a start without the packages', () => {
   });
 
   it('names a misspelt secret together with every other fault', () => {
-    const main = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-faults-'));
     try {
       const environment = { ...bareEnvironment(), DATA_FOLDER: folder, PORT: 'abc', MASTER_SECRTE: 'x' };
-      const { status, stderr } = spawnSync(process.execPath, [main], { encoding: 'utf8', env: environment });
+      const { status, stderr } = spawnSync(process.execPath, [startedProgram()], { encoding: 'utf8', env: environment });
       expect(status).to.equal(1);
       expect(stderr).to.include('MASTER_SECRTE').and.to.include('did you mean MASTER_SECRET').and.to.include('PORT');
       expect(readdirSync(folder)).to.deep.equal([]);
@@ -243,8 +243,7 @@ describe('a start without the packages', () => {
   });
 
   it('is refused with arguments, which would be passed over', () => {
-    const main = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
-    const { status, stderr } = spawnSync(process.execPath, [main, '--port', '4000'], { encoding: 'utf8' });
+    const { status, stderr } = spawnSync(process.execPath, [startedProgram(), '--port', '4000'], { encoding: 'utf8' });
     expect([status, stderr.trim()]).to.deep.equal([
       2,
       'Vidimus takes no arguments; it is set by environment variables, which docs/settings.md lists.',

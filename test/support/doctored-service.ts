@@ -4,15 +4,14 @@ import { createServer as createSecure } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import type { Finding } from '../../bootstrap/doctor/finding.ts';
 import { freePort } from '../demo/process.ts';
 import { answers, type Ended, type Running, runProcess, startProgram } from './programs.ts';
+import { startedProgram } from './start-options.ts';
 import { type Callable, createTenant } from './test-service.ts';
 import { callsTo } from './worker-service.ts';
 
-const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
 export const SECRET = 'root-secret-for-the-tests';
 export const MASTER = 'a master secret that is only for tests 0123456789';
 
@@ -39,7 +38,7 @@ export class DoctoredService {
 
   async start(more: Readonly<Record<string, string>> = {}): Promise<Running> {
     const environment = { ...this.environment, ...more, PATH: process.env['PATH'] };
-    const service = startProgram(process.execPath, [MAIN], { environment, cwd: this.folder });
+    const service = startProgram(process.execPath, [startedProgram()], { environment, cwd: this.folder });
     await answers(service, `http://127.0.0.1:${this.port}/health`);
     return service;
   }

@@ -12,6 +12,7 @@ import { bareEnvironment } from './compile-cache.ts';
 import { type Nginx, startNginx } from './nginx.ts';
 import { rawSql } from './postgres-server.ts';
 import { answers, type Ended, type Running, startProgram } from './programs.ts';
+import { startedProgram } from './start-options.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -154,7 +155,7 @@ export class OperatedMachine {
       NODE_EXTRA_CA_CERTS: this.#environment['NODE_EXTRA_CA_CERTS'],
       ...this.#settings(),
     };
-    this.#service = startProgram(process.execPath, [join(ROOT, 'bootstrap/main.ts')], { environment, cwd: this.folder });
+    this.#service = startProgram(process.execPath, [startedProgram()], { environment, cwd: this.folder });
     await answers(this.#service, `http://127.0.0.1:${this.#port}/health/ready`);
   }
 

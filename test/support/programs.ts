@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment } from './compile-cache.ts';
 import { PATIENCE_MS } from './patience.ts';
+import { builtProgram } from './start-options.ts';
 
 /** Says in one line what the commands of a page want that is not here; with `CI=true` that is a failure. */
 export function hasPrograms(page: string, names: readonly string[]): boolean {
@@ -22,8 +23,7 @@ const addressOf = (command: string) => new URL(`../../bootstrap/${command}.ts`, 
 export function runProcess(command: string, args: readonly string[], environment: Environment): Promise<Ended> {
   return new Promise((resolve) => {
     const env = { ...bareEnvironment(), ...environment };
-    const script = fileURLToPath(addressOf(command));
-    execFile(process.execPath, [script, ...args], { env }, (error, stdout, stderr) =>
+    execFile(process.execPath, [builtProgram(command), ...args], { env }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );
   });

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { inflateSync } from 'node:zlib';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
@@ -9,9 +8,8 @@ import type { DatabaseKind, TestDatabase } from './databases.ts';
 import { PATIENCE_MS } from './patience.ts';
 import { created, credentialBody, offerBody } from './populated.ts';
 import { RawWallet } from './raw-wallet.ts';
+import { startedProgram } from './start-options.ts';
 import { type Answer, type CallOptions, createTenant, dataFolderOf, ROOT, startTestService, type TestService } from './test-service.ts';
-
-const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
 
 export type SecondProcess = { readonly address: string; stop(): Promise<void> };
 
@@ -19,7 +17,7 @@ export type SecondProcess = { readonly address: string; stop(): Promise<void> };
 export async function startSecondProcess(environment: Readonly<Record<string, string>>): Promise<SecondProcess> {
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [startedProgram()], {
     env: {
       DATA_FOLDER: dataFolderOf(environment['DATABASE_URL']),
       ...environment,

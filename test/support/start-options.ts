@@ -28,8 +28,16 @@ export function startOptions(tree = fileURLToPath(new URL('../../', import.meta.
   return { environment, nodeOptions: words(after).filter((word) => word.startsWith('--')) };
 }
 
-/** The program that `npm start` runs, built if it has to be. */
+let startedPath: string | undefined;
+
+/** The program that `npm start` runs, built if it has to be. It starts in less than half of the time that the sources take. */
 export function startedProgram(): string {
-  const asked = fileURLToPath(new URL('../../tools/program.mjs', import.meta.url));
-  return execFileSync(process.execPath, [asked], { encoding: 'utf8' }).trim();
+  const search = fileURLToPath(new URL('../../tools/program.mjs', import.meta.url));
+  startedPath ??= execFileSync(process.execPath, [search], { encoding: 'utf8' }).trim();
+  return startedPath;
+}
+
+/** Another program of `bootstrap/`, from the same build. @param name such as `commands/doctor`. */
+export function builtProgram(name: string): string {
+  return startedProgram().replace(/main(\.[jt]s)$/, `${name}$1`);
 }
