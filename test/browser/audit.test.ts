@@ -7,7 +7,7 @@ import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { Visitors } from './support/visitors.ts';
 
-describe('The page of the audit log', function () {
+describe('audit log page', function () {
   this.timeout(60_000);
   let visitors: Visitors;
   let database: TestDatabase | undefined;
@@ -56,7 +56,7 @@ describe('The page of the audit log', function () {
     await table.getByRole('row').nth(1).getByRole('cell').first().getByText('1', { exact: true }).waitFor();
   });
 
-  it('is verified by a button, which shows where it is broken and the command for the rest', async () => {
+  it('verifies the chain on a button click, shows the first broken entry and the command for a full verification', async () => {
     const page = await visitors.as(['clients:manage'], 'audit');
     const verify = page.getByRole('region', { name: 'Was anything altered or removed?' });
     await verify.getByRole('button', { name: 'Verify now' }).click();
@@ -82,7 +82,7 @@ describe('The page of the audit log', function () {
     }
   });
 
-  it('is verified in steps, with progress that can be stopped', async () => {
+  it('verifies the chain in steps, with progress and a stop button', async () => {
     const page = await visitors.as(['clients:manage'], 'audit', { width: 390, dark: true });
     let calls = 0;
     let release: () => void = () => {};
@@ -108,7 +108,7 @@ describe('The page of the audit log', function () {
     expect(calls).to.equal(3);
   });
 
-  it('shows the operator the log of the service and of each tenant', async () => {
+  it('shows the operator the audit log of the service and of each tenant', async () => {
     const page = await visitors.asOperator('audit');
     const table = page.getByRole('table', { name: 'Audit log' });
     await table.getByText('begun').waitFor();
