@@ -5,7 +5,7 @@ import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { aBatch, addTenant, NOW, openOffer, seconds } from './store/builders.ts';
 
 for (const kind of databases()) {
-  describe(`A list that credentials follow and whose row does not open, on ${kind.name}`, () => {
+  describe(`followed status list whose row cannot be decrypted, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let store: OrmStore;
     before(async function () {

@@ -9,7 +9,7 @@ const SECRET = 'a secret of somebody';
 /** A placeholder, written so that nobody takes it for a template. */
 const of = (inside: string) => `$\{${inside}}`;
 
-describe('the configuration folder', () => {
+describe('configuration folder', () => {
   let folder: string;
 
   beforeEach(() => {
@@ -26,7 +26,7 @@ describe('the configuration folder', () => {
   const read = (environment = {}) => readFolder(folder, environment);
   const faults = () => read().faults.map(({ file, path, message }) => `${file}|${path}|${message}`);
 
-  it('is read in the order of names; the path of each file decides its kind', () => {
+  it('is read in the order of names, and the path of each file decides its kind', () => {
     write({
       'b/tenant.yaml': 'name: B',
       'a/tenant.json': '{"name": "A"}',
@@ -92,7 +92,7 @@ describe('the configuration folder', () => {
     ]);
   });
 
-  it('lists every fault of every file, and no content', () => {
+  it('reports every fault of every file, and no file content', () => {
     write({
       'a/tenant.json': `{"name": "${SECRET}" "x"}`,
       'a/clients/one.json': `{"secret": "${of('ONE')}", "description": "${of('TWO')}"}`,
@@ -112,7 +112,7 @@ describe('the configuration folder', () => {
     expect(broken?.unfilled).to.deep.equal(['secret', 'description']);
   });
 
-  it('hides values from the environment in messages', () => {
+  it('hides environment values in messages', () => {
     write({ 'a/tenant.json': `{"name": "${of('NAME')}", "description": "${of('OTHER:public')}"}` });
     const { documents, redact } = read({ NAME: SECRET });
     expect(documents[0]?.value).to.deep.equal({ name: SECRET, description: 'public' });
@@ -126,7 +126,7 @@ describe('the configuration folder', () => {
     expect(read().faults.map(({ file }) => file)).to.deep.equal(['keys/signing.json', 'stray.txt', 'tenant.yaml']);
   });
 
-  it('follows links within the folder, such as in mounted volumes, and no links that lead out of it', () => {
+  it('follows symbolic links within the folder, such as in mounted volumes, and rejects links that leave it', () => {
     const outside = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
     try {
       writeFileSync(join(outside, 'secret.json'), '{}');
@@ -151,14 +151,14 @@ describe('the configuration folder', () => {
     }
   });
 
-  it('does not wait for an entry that is not a file', () => {
+  it('does not block on an entry that is not a regular file', () => {
     write({ 'a/tenant.json': '{}' });
     execFileSync('mkfifo', [join(folder, 'a/registrar.json')]);
     expect(faults()).to.have.length(1);
     expect(faults()[0]).to.match(/^a\/registrar.json\|\|has no business here/);
   });
 
-  it('has limits for its number and sizes of files', () => {
+  it('limits the number and sizes of files', () => {
     write({ 'a/tenant.json': `{"name": "${'x'.repeat(MAX_FILE_BYTES)}"}` });
     expect(faults()).to.deep.equal(['a/tenant.json||has more than 1024 KiB']);
     mkdirSync(join(folder, 'a/clients'));
@@ -168,7 +168,7 @@ describe('the configuration folder', () => {
     expect(faults().filter((fault) => fault.includes(`more than ${MAX_FILES} files`))).to.have.length(1);
   });
 
-  it('must exist', () => {
+  it('is rejected when it does not exist', () => {
     const missing = readFolder(join(folder, 'none'), {});
     expect(missing.faults).to.have.length(1);
     expect(missing.faults[0]?.message).to.match(/no such folder/);

@@ -53,7 +53,7 @@ for (const kind of databases()) {
       runVerify(database?.url ?? '', parameters, environment);
     const tamper = (text: string) => rawSql(database?.url ?? '', (run) => run(text));
 
-    it('ends with 0 and prints the end of each chain, which it later accepts as an anchor', async () => {
+    it('exits with 0 and prints the end of each chain, which it later accepts as an anchor', async () => {
       const { code, lines, errors } = await runVerify(database?.url ?? '', [], {}, runProcess);
       expect(code, errors).to.equal(0);
       expect(lines).to.have.length(3);
@@ -76,13 +76,13 @@ for (const kind of databases()) {
       ]);
     });
 
-    it('does not take another master secret for a tampered log', async () => {
+    it('distinguishes another master secret from a tampered log', async () => {
       const { code, lines, errors } = await verify([], { MASTER_SECRET: 'another master secret 0123456789abcdef' });
       expect([code, lines]).to.deep.equal([1, []]);
       expect(errors).to.include('MASTER_SECRET is not the one that sealed this database');
     });
 
-    it('does not begin a database that is not there', async () => {
+    it('does not create a missing database', async () => {
       const missing = await verify([], { DATABASE_URL: 'sqlite:/nowhere/at-all.sqlite' });
       expect([missing.code, missing.errors]).to.deep.equal([
         1,
@@ -113,7 +113,7 @@ for (const kind of databases()) {
       }
     });
 
-    it('says where it looked for a secret that is missing', async () => {
+    it('names the places where it looked for a missing secret', async () => {
       const production = await verify([], { MASTER_SECRET: '' });
       expect([production.code, production.errors]).to.deep.equal([
         1,
@@ -127,7 +127,7 @@ for (const kind of databases()) {
       expect(errors).to.include('another DATA_FOLDER');
     });
 
-    it('ends with 1 and names the first entry that is wrong, in each chain', async () => {
+    it('exits with 1 and names the first invalid entry in each chain', async () => {
       await tamper(`update audit_entries set actor = 'nobody' where tenant_id = 'acme' and sequence = 3`);
       await tamper(`delete from audit_entries where tenant_id = 'bravo' and sequence = 7`);
       const { code, lines, errors } = await verify();
@@ -141,7 +141,7 @@ for (const kind of databases()) {
     });
   });
 
-  describe(`npm run audit:verify on ${kind.name}, when whole chains were taken away`, () => {
+  describe(`npm run audit:verify on ${kind.name} after the removal of whole chains`, () => {
     let database: TestDatabase;
     let service: TestService | undefined;
 
@@ -184,7 +184,7 @@ for (const kind of databases()) {
       return body as { sequence: number; actor: string; kind: string; changes: unknown }[];
     };
 
-    it('finds the log of a service begun once, by its first start', async () => {
+    it('finds the service log, which the first start begins once', async () => {
       const [only, ...others] = await beginnings();
       expect(others).to.deep.equal([]);
       expect(only).to.include({ sequence: 1, actor: 'system', kind: 'audit-log' });
@@ -198,7 +198,7 @@ for (const kind of databases()) {
       expect(errors).to.not.include('WARNING');
     });
 
-    it('is begun once by several processes that start at once', async () => {
+    it('finds one service log that several processes began simultaneously', async () => {
       await stop();
       await empty();
       const starts = Array.from({ length: 4 }, () =>
@@ -215,14 +215,14 @@ for (const kind of databases()) {
       '_service FAULT removed at 1: the log of the service is empty, although every start of the service writes to it: ' +
       'it was emptied, or no service of this release was started on this database yet';
 
-    it('misses the chain of the service', async () => {
+    it('reports a missing chain of the service', async () => {
       await makeTenants('acme', 'bravo');
       await empty(`tenant_id = ''`);
       const { code, lines } = await verify();
       expect([code, lines[0], lines.length]).to.deep.equal([1, EMPTIED, 3]);
     });
 
-    it('misses all chains, also without a tenant', async () => {
+    it('reports that all chains are missing, also without a tenant', async () => {
       await empty();
       expect(await verify()).to.deep.include({ code: 1, lines: [EMPTIED] });
       await makeTenants('acme');
@@ -231,7 +231,7 @@ for (const kind of databases()) {
       expect((await verify()).code).to.equal(1);
     });
 
-    it('misses them for good when a running service wrote on', async () => {
+    it('reports missing chains permanently after a running service continued to write', async () => {
       await makeTenants('acme');
       await empty();
       await rename('acme');
@@ -264,7 +264,7 @@ for (const kind of databases()) {
       expect((await verify()).code).to.equal(0);
     });
 
-    it('finds tenants that the new beginning does not know of, although their chains do', async () => {
+    it('finds tenants that the new beginning lacks although their chains exist', async () => {
       await makeTenants('acme');
       await stop();
       await empty(`tenant_id = ''`);
@@ -294,7 +294,7 @@ for (const kind of databases()) {
       expect((await verify()).lines.map((line) => line.split(/[ =]/)[0])).to.deep.equal(['_service', 'acme']);
     });
 
-    it('reports one that was created again', async () => {
+    it('reports a tenant that was created again', async () => {
       await makeTenants('acme');
       await tamper(
         ...['tenants where id', 'clients where tenant_id', 'key_chains where tenant_id'].map((of) => `delete from ${of} = 'acme'`),

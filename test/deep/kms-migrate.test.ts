@@ -12,7 +12,7 @@ const KMS_CONFIG = JSON.stringify({ providers: { local: { type: 'local' }, house
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
 
 for (const kind of databases()) {
-  describe(`moving the keys of a tenant to another provider on ${kind.name}`, () => {
+  describe(`key migration of a tenant to another provider on ${kind.name}`, () => {
     let database: TestDatabase;
     let shop: Shop;
     let environment: Record<string, string>;
@@ -43,7 +43,7 @@ for (const kind of databases()) {
         previousKeys: object[];
       }[];
 
-    it('refuses what there is not, and settings that are not those of the service', async () => {
+    it('rejects unknown names, and settings that differ from those of the service', async () => {
       const unknown = await migrate({}, 'nobody', 'house');
       expect([unknown.code, unknown.stderr]).to.satisfy(
         ([code, text]: [number, string]) => code === 1 && /there is no tenant|not found|no such/i.test(text),
@@ -84,7 +84,7 @@ for (const kind of databases()) {
       expect(own.body.find((provider: { own: boolean }) => provider.own).name).to.equal('house');
     });
 
-    it('changes nothing the second time', async () => {
+    it('changes nothing in the second run', async () => {
       const before = await chains();
       const ended = await migrate();
       expect(ended.code, ended.stderr).to.equal(0);
@@ -94,7 +94,7 @@ for (const kind of databases()) {
   });
 }
 
-describeWithOpenBao('a tenant that moves from the database to Vault and on to an HSM', (binary) => {
+describeWithOpenBao('key migration of a tenant from the database to Vault and on to an HSM', (binary) => {
   let vault: OpenBao;
   let hsm: SoftHsm;
   let shop: Shop;
@@ -209,7 +209,7 @@ describeWithOpenBao('a tenant that moves from the database to Vault and on to an
     expect(told).to.not.include(PIN);
   });
 
-  it('still has its authority renew a certificate, with keys at two providers', async () => {
+  it('lets an authority with keys at two providers renew a certificate', async () => {
     const before = (await own('GET', '/key-chain/signing')).body;
     const rotated = await own('POST', '/key-chain/signing/rotate', {});
     expect(rotated.status, rotated.text).to.equal(200);

@@ -9,7 +9,7 @@ import { expectSigns, hasSoftHsm, messageOf, type OtherUser, PIN, reasonOf, Soft
 const WRONG_PIN_GIVEN = 0x1_0000;
 
 if (hasSoftHsm()) {
-  describe('faults of an HSM', () => {
+  describe('HSM faults', () => {
     let hsm: SoftHsm;
 
     beforeEach(() => {
@@ -18,7 +18,7 @@ if (hasSoftHsm()) {
     afterEach(() => hsm.stop());
 
     describe('the token', () => {
-      it('may come later', async () => {
+      it('may become available after the start', async () => {
         const kms = await hsm.open('hsm', 'later');
         expect(kms.algorithms).to.have.length(4);
         expect(await messageOf(() => kms.assertReachable())).to.equal(
@@ -41,7 +41,7 @@ if (hasSoftHsm()) {
         await kms.assertReachable();
       });
 
-      it('is not guessed when several have its label', async () => {
+      it('is not chosen when several tokens have its label', async () => {
         hsm.addToken('twin');
         hsm.addToken('twin');
         const kms = await hsm.open('hsm', 'twin');
@@ -49,7 +49,7 @@ if (hasSoftHsm()) {
       });
     });
 
-    it('tries a rejected PIN once, and never again in this process', async () => {
+    it('gets a rejected PIN once, and never again from this process', async () => {
       hsm.addToken('locked', 'another-pin');
       const flags = () => hsm.beside('locked', (other, _, slot) => other.C_GetTokenInfo(slot).flags & WRONG_PIN_GIVEN);
       const kms = await hsm.open('hsm', 'locked');
@@ -123,7 +123,7 @@ if (hasSoftHsm()) {
         await kms.assertReachable();
       });
 
-      it('is found again when it was put back', async () => {
+      it('is found again when it was restored', async () => {
         hsm.addToken('one');
         const kms = await hsm.open('hsm', 'one', { sessions: 1 });
         const seed = Buffer.alloc(32, 7);
@@ -165,7 +165,7 @@ if (hasSoftHsm()) {
       expect(await reasonOf(() => last.generate('acme', 'ES256'))).to.contain('closed');
     });
 
-    it('shows its PIN nowhere', async () => {
+    it('never shows its PIN', async () => {
       hsm.addToken('refusing', 'another-pin');
       hsm.addToken('two');
       const shown: unknown[] = [];

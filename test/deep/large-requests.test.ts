@@ -75,7 +75,7 @@ function cbor(bytes: Buffer): string {
   return bytes.toString('base64url');
 }
 
-describe('a large request without a token blocks the thread only briefly', function () {
+describe('large request without a token', function () {
   this.timeout(300_000);
   let service: TestService;
   let holds: ThreadHolds;
@@ -120,7 +120,7 @@ describe('a large request without a token blocks the thread only briefly', funct
   };
 
   for (const [what, make] of Object.entries({ ...HOSTILE_FORMS, ...carried('vp_token') })) {
-    it(`a form of ${what}`, async () => {
+    it(`blocks the thread only briefly with a form of ${what}`, async () => {
       const body = make(MEBIBYTE - 100);
       await expectShort(`to an unknown request, ${what}`, () => post('/acme/response/unknown', body, FORM));
       await expectShort(`to an unknown tenant, ${what}`, () => post('/nobody/response/unknown', body, FORM));
@@ -130,7 +130,7 @@ describe('a large request without a token blocks the thread only briefly', funct
   }
 
   for (const [what, make] of Object.entries(HOSTILE_JSON)) {
-    it(`JSON of ${what}`, async () => {
+    it(`blocks the thread only briefly with JSON of ${what}`, async () => {
       const body = make(MEBIBYTE - 100);
       await expectShort(`to an unknown page, ${what}`, () => post('/acme/dc-api/unknown', body, JSON_TYPE));
       await expectShort(`for a token, ${what}`, () => post('/oauth2/token', make(65_000), JSON_TYPE));
@@ -140,7 +140,7 @@ describe('a large request without a token blocks the thread only briefly', funct
     });
   }
 
-  it('claims by paths without end', async () => {
+  it('blocks the thread only briefly with claims of very many paths', async () => {
     const path = (bytes: number) => Array.from({ length: 1_900 }, (_, i) => `${i}${'a'.repeat(bytes / 1_900)}`);
     const details = (bytes: number) =>
       JSON.stringify([{ type: 'openid_credential', credential_configuration_id: 'card', claims: [{ path: path(bytes) }] }]);
@@ -151,7 +151,7 @@ describe('a large request without a token blocks the thread only briefly', funct
   });
 
   for (const [what, make] of Object.entries(HOSTILE_PRESENTATIONS)) {
-    it(`a presentation of ${what}`, async () => {
+    it(`blocks the thread only briefly with a presentation of ${what}`, async () => {
       const presentation = make(700_000);
       for (const requestId of ['check', 'mdoc']) {
         await expectShort(`${requestId}, ${what}`, () =>
