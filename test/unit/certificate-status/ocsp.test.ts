@@ -29,7 +29,7 @@ const ecdsa = ({ privateKey }: Certified): Signing => ({
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-describe('An OCSP responder', () => {
+describe('OCSP responder', () => {
   let authority: Certified;
   let other: Certified;
   let leaf: Certified;
@@ -75,7 +75,7 @@ describe('An OCSP responder', () => {
     ...changes,
   });
 
-  it('reports good or revoked, and is asked once for concurrent checks, by tenant', async () => {
+  it('reports good or revoked, and is queried once for concurrent checks, by tenant', async () => {
     serve();
     expect(new Set(await Promise.all(Array.from({ length: 24 }, () => ask())))).to.deep.equal(new Set(['good']));
     expect(remote.calls).to.have.length(1);
@@ -98,12 +98,12 @@ describe('An OCSP responder', () => {
     expect(isAuthorizedResponder(read(await responder()), read(other))).to.equal(false);
   });
 
-  it('may leave out the parameters of the hash', async () => {
+  it('may omit the parameters of the hash algorithm', async () => {
     serve({ isTerse: true });
     expect(await ask()).to.equal('good');
   });
 
-  it('may be one that the issuer certified for it', async () => {
+  it('may be certified for it by the issuer', async () => {
     serve({ by: await responder() });
     expect(await ask()).to.equal('good');
     clock.time += 2 * HOUR;
@@ -131,7 +131,7 @@ describe('An OCSP responder', () => {
     expect(await ask()).to.equal('revoked');
   });
 
-  it('reports a revoked certificate while no newer answer is available, and is asked again after half a minute', async () => {
+  it('reports a revoked certificate while no newer answer is available, and is queried again after half a minute', async () => {
     serve({ status: 'revoked' });
     expect(await ask()).to.equal('revoked');
     clock.time += 2 * DAY;
@@ -145,7 +145,7 @@ describe('An OCSP responder', () => {
     expect(await ask(), 'a newer answer').to.equal('good');
   });
 
-  it('is asked once in half a minute while its answer is outdated', async () => {
+  it('is queried once in half a minute while its answer is outdated', async () => {
     serve({ status: 'revoked', thisUpdate: at(-2 * DAY), nextUpdate: at(-DAY) });
     await ask();
     await ask();

@@ -36,7 +36,7 @@ class NoLog extends Log {
   override error(): void {}
 }
 
-describe('Revocation of the certificates of issuers', () => {
+describe('revocation status of issuer certificates', () => {
   let root: Certified;
   let middle: Certified;
   let leaf: Certified;
@@ -124,7 +124,7 @@ describe('Revocation of the certificates of issuers', () => {
   });
 
   for (const mode of ['required', 'if-available'] as const) {
-    it(`refuses a signer and an authority that are on a list, with ${mode}`, async () => {
+    it(`rejects a signer and an authority that are on a list, with ${mode}`, async () => {
       serve(OF_MIDDLE, { by: middle, revoked: [stranger, leaf] });
       expect(await check(mode)).to.match(/^certificate_revoked: signer: keyCompromise since 2026-06-01T11:00:00/);
       lists = newLists();
@@ -133,7 +133,7 @@ describe('Revocation of the certificates of issuers', () => {
       expect(await check(mode)).to.match(/^certificate_revoked: authority 1 above the signer: keyCompromise/);
     });
 
-    it(`weighs a revoked authority more than a list that is missing, with ${mode}`, async () => {
+    it(`rejects a revoked authority in preference to a missing list, with ${mode}`, async () => {
       served.delete(OF_MIDDLE);
       serve(OF_ROOT, { by: root, revoked: [middle] });
       expect(await check(mode)).to.match(/^certificate_revoked: authority 1/);
@@ -153,7 +153,7 @@ describe('Revocation of the certificates of issuers', () => {
     }
   });
 
-  describe('on a list that does not count at this time', () => {
+  describe('on a list that is not valid at this time', () => {
     const times = {
       'out of date': () => ({ thisUpdate: at(-2 * HOUR), nextUpdate: at(0) }),
       'from the future': () => ({ thisUpdate: at(HOUR) }),
@@ -185,7 +185,7 @@ describe('Revocation of the certificates of issuers', () => {
       });
     }
 
-    it('rejects nothing by an outdated list with a signature of another key or for other certificates', async () => {
+    it('accepts a certificate on an outdated list with a signature of another key or for other certificates', async () => {
       const old = { revoked: [leaf], ...times['out of date']() };
       for (const options of [
         { by: stranger, issuer: middle },
@@ -198,7 +198,7 @@ describe('Revocation of the certificates of issuers', () => {
       }
     });
 
-    it('rejects a signer that the last copy names once that is out of date and no newer one can be had', async () => {
+    it('rejects a signer that the last copy lists although it is outdated and no newer copy is available', async () => {
       serve(OF_MIDDLE, { by: middle, revoked: [leaf] });
       expect(await check('if-available')).to.include('certificate_revoked');
       clock.time += 25 * HOUR;
@@ -299,7 +299,7 @@ describe('Revocation of the certificates of issuers', () => {
     });
   }
 
-  it('is believed of lists for the distribution point, or the kind of certificate', async () => {
+  it('is accepted from lists for the distribution point, or the kind of certificate', async () => {
     serve(OF_MIDDLE, { by: middle, extensions: [scope(scopeOf(OF_MIDDLE), FLAG.users)] });
     serve(OF_ROOT, { by: root, extensions: [scope(FLAG.authorities)] });
     expect(await check()).to.include('required: signer: not on');
@@ -317,7 +317,7 @@ describe('Revocation of the certificates of issuers', () => {
     }
   });
 
-  it('is believed of an issuer that does not say what its key is for', () => {
+  it('is accepted from an issuer without key usage', () => {
     const list = parseCrl(makeCrl({ by: root, thisUpdate: at(-HOUR), nextUpdate: at(HOUR) }));
     const issuer = parseCertificate(Buffer.from(root.certificate, 'base64'));
     if (issuer === undefined) throw new Error('unreadable');
@@ -325,7 +325,7 @@ describe('Revocation of the certificates of issuers', () => {
     expect(findListProblem(list, unlimited)).to.equal(undefined);
   });
 
-  it('is not believed of an issuer that may not sign lists', async () => {
+  it('is rejected from an issuer that may not sign lists', async () => {
     const mute = await certify({ name: 'Mute', ca: true, signsLists: false });
     const signer = await certify({ name: 'Signer', by: mute, lists: [OF_MIDDLE] });
     serve(OF_MIDDLE, { by: mute });
@@ -354,7 +354,7 @@ describe('Revocation of the certificates of issuers', () => {
       expect(remote.calls).to.deep.equal([]);
     });
 
-    it('nothing and lives at most a week, or is never revoked, needs no request', async () => {
+    it('nothing and is valid for at most a week, or is never revoked, needs no request', async () => {
       const week = { from: '2026-05-30T00:00:00Z', until: '2026-06-06T00:00:00Z' };
       expect(await of(week)).to.equal('required: signer: short-lived or never revoked');
       expect(await of({ neverRevoked: true })).to.equal('required: signer: short-lived or never revoked');

@@ -93,9 +93,9 @@ const REFUSED: readonly (readonly [string, Json])[] = [
   ['any', nested(25)],
 ];
 
-describe('Reading a claim as an mdoc element', () => {
+describe('conversion of a claim to an mdoc element', () => {
   for (const [name, json, value] of CASES) {
-    it(`reads ${name}: ${JSON.stringify(json).slice(0, 60)}`, () => {
+    it(`converts ${name}: ${JSON.stringify(json).slice(0, 60)}`, () => {
       const read = parseElementValue('org.example.ns', name, json);
       expect(read).to.deep.equal(value);
       expect(decodeCbor(encodeCbor(read))).to.deep.equal(value);
@@ -103,7 +103,7 @@ describe('Reading a claim as an mdoc element', () => {
   }
 
   for (const [name, json] of REFUSED) {
-    it(`refuses ${name}: ${JSON.stringify(json).slice(0, 60)}`, () => {
+    it(`rejects ${name}: ${JSON.stringify(json).slice(0, 60)}`, () => {
       const read = () => parseElementValue('org.example.ns', name, json);
       expect(read).to.throw(Failure).with.property('code', 'invalid_input');
     });
@@ -118,7 +118,7 @@ const open = (response: Cbor) => parseDeviceResponse(encodeCbor(response).toStri
 const opened = (changes: Record<string, Cbor>) => open({ ...RESPONSE, documents: [{ ...DOCUMENT, ...changes }] });
 const withNameSpaces = (nameSpaces: Cbor) => opened({ issuerSigned: { issuerAuth: SIGNED, nameSpaces } });
 
-describe('The form of a DeviceResponse', () => {
+describe('structure of a DeviceResponse', () => {
   it('has one document, with its disclosed elements', () => {
     const { docType, items, deviceSigned } = withNameSpaces({ a: [ITEM] });
     expect([docType, [...items.keys()], deviceSigned]).to.deep.equal(['org.example.badge', ['a'], undefined]);
@@ -151,7 +151,7 @@ describe('The form of a DeviceResponse', () => {
     ['has no issuer', 'issuerSigned is not a map', () => opened({ issuerSigned: undefined })],
   ];
   for (const [what, message, read] of wrong) {
-    it(`is refused when it ${what}`, () => expect(read).to.throw(Refusal, message).with.property('reason', 'malformed'));
+    it(`is rejected when it ${what}`, () => expect(read).to.throw(Refusal, message).with.property('reason', 'malformed'));
   }
 
   it('has one document and no more', () => {
@@ -165,7 +165,7 @@ describe('The form of a DeviceResponse', () => {
   });
 });
 
-describe('Transaction data that a device confirms', () => {
+describe('transaction data that a device confirms', () => {
   const [pay, sign] = ['eyJwYXkiOjF9', 'eyJzaWduIjoxfQ'];
   const hashOf = (text: string, name = 'sha256') => hash(name, text, 'base64url');
   const entry = (text: string, changes: object = {}) => ({
@@ -175,18 +175,18 @@ describe('Transaction data that a device confirms', () => {
   const confirm = (value: Json | undefined, ...entries: ReturnType<typeof entry>[]) =>
     verifyDeviceTransactionData(value === undefined ? {} : { 'org.example.tx': { hash: value } }, entries);
 
-  it('is identified by its hash, one or several in any order', () => {
+  it('are identified by their hash, one or several in any order', () => {
     expect(confirm(hashOf(pay), entry(pay))).to.deep.equal([pay]);
     expect(confirm([hashOf(sign), hashOf(pay)], entry(pay), entry(sign))).to.deep.equal([sign, pay]);
     expect(confirm(undefined)).to.deep.equal([]);
   });
 
-  it('may be left to another credential where that could do so', () => {
+  it('may be confirmed by another credential if it is able to', () => {
     expect(confirm(undefined, entry(pay, { required: false }))).to.deep.equal([]);
     expect(confirm(hashOf(sign), entry(pay, { required: false }), entry(sign))).to.deep.equal([sign]);
   });
 
-  it('is hashed with its algorithm, SHA-256 by default', () => {
+  it('are hashed with their algorithm, SHA-256 by default', () => {
     const strong = entry(pay, { algorithms: ['sha-384', 'md5', 'sha-512'] });
     expect(confirm(hashOf(pay, 'sha384'), strong)).to.deep.equal([pay]);
     expect(confirm(hashOf(pay, 'sha512'), strong)).to.deep.equal([pay]);
@@ -203,14 +203,14 @@ describe('Transaction data that a device confirms', () => {
     ['what is no hash', 1, 'transaction_data_mismatch'],
     ['a list of what is no hash', [hashOf(pay), 1], 'transaction_data_mismatch'],
   ] as const) {
-    it(`is refused with ${what}`, () => {
+    it(`are rejected with ${what}`, () => {
       expect(() => confirm(value as Json | undefined, entry(pay), entry(sign, { required: false })))
         .to.throw(Refusal)
         .with.property('reason', reason);
     });
   }
 
-  it('is read from the element of its own type', () => {
+  it('are read from the element of their own type', () => {
     const other = entry(sign, { element: 'signature' });
     expect(() => confirm([hashOf(pay), hashOf(sign)], entry(pay), other)).to.throw(Refusal, 'unknown hash');
     expect(() => confirm(hashOf(pay), entry(pay), other)).to.throw(Refusal, 'org.example.tx signature');
@@ -232,7 +232,7 @@ const outcomeOf = async (signer: string, authority: string | undefined, elements
   }
 };
 
-describe('The place of a driving licence', () => {
+describe('country of a driving licence', () => {
   const good: readonly (readonly [string, string, string | undefined, Elements?])[] = [
     ['is that of signer and authority', ', C=DE', ', C=DE', { issuing_country: 'DE' }],
     ['need not be shown', ', C=DE', ', C=DE'],
@@ -262,7 +262,7 @@ describe('The place of a driving licence', () => {
     ['a signer of another state', /of US-NV, its authority of US-CA/, ', C=US, ST=US-NV', ', C=US, ST=US-CA'],
   ];
   for (const [what, detail, ...given] of bad) {
-    it(`is refused with ${what}`, async () => {
+    it(`is rejected with ${what}`, async () => {
       const outcome = await outcomeOf(...given);
       expect(outcome)
         .to.match(/^issuer_country_mismatch: /)

@@ -16,7 +16,7 @@ const BEGIN = at('20260601000000');
 const END = at('20260602000000');
 const GOOD = der(0x80);
 
-describe('The form of an answer of a responder', () => {
+describe('structure of an OCSP response', () => {
   let issuer: Certificate;
   let serial: Buffer;
   let id: Buffer;
@@ -61,7 +61,7 @@ describe('The form of an answer of a responder', () => {
     expect(about(answer(GOOD, BEGIN, der(0xa1, der(0x30)))), 'extensions are no end').to.not.have.property('nextUpdate');
   });
 
-  it('may say more', () => {
+  it('may contain additional fields', () => {
     const extensions = der(0xa1, der(0x30));
     const whole = answer(der(0xa1, at('20260501000000'), der(0xa0, hex('0a0101'))), BEGIN, der(0xa0, END), extensions);
     const version = der(0xa0, hex('020100'));
@@ -79,7 +79,7 @@ describe('The form of an answer of a responder', () => {
     });
   });
 
-  it('is about this certificate, among others', () => {
+  it('contains this certificate, among others', () => {
     const other = idIn(buildOcspRequest(issuer, subjectOf(Buffer.from([7]))));
     const revoked = der(0x30, other, der(0xa1, BEGIN), BEGIN);
     expect(about(revoked, answer(GOOD, BEGIN))?.status).to.equal('good');
@@ -169,13 +169,13 @@ describe('The form of an answer of a responder', () => {
     ['has a revocation without a time', 'status', () => about(answer(der(0xa1), BEGIN))],
   ];
   for (const [what, message, refused] of wrong) {
-    it(`is refused when it ${what}`, () => expect(refused).to.throw(DerError, message));
+    it(`is rejected when it ${what}`, () => expect(refused).to.throw(DerError, message));
   }
 });
 
-describe('A request to a responder', () => {
+describe('OCSP request', () => {
   const subjectOf = (serial: Buffer) => ({ serial, issuerName: der(0x30) });
-  it('is DER, however long the serial number', async () => {
+  it('is valid DER for serial numbers of any length', async () => {
     const { certificate } = await certify({ name: 'Authority', ca: true });
     const issuer = parseCertificate(Buffer.from(certificate, 'base64'));
     if (issuer === undefined) throw new Error('no certificate');

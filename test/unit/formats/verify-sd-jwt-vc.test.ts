@@ -123,7 +123,7 @@ function outcome(changes: Changes, expected: Partial<ExpectedSdJwtVc> = {}): str
 
 const other = makeKey();
 
-describe('Checking a presented SD-JWT VC', () => {
+describe('verification of an SD-JWT VC', () => {
   it('returns the verified content', () => {
     const status = { status_list: { idx: 7, uri: 'https://issuer.example/1' } };
     const found = verifySdJwtVc(ports, present({ visible: { status, iss: 'https://issuer.example' } }), EXPECTED);
@@ -202,7 +202,7 @@ describe('Checking a presented SD-JWT VC', () => {
     ['kb_claim_type', 'an sd_hash that is no text', { kb: { sd_hash: 1 } }],
     ['holder_binding_missing', 'no key binding', { withoutBinding: true }],
   ];
-  it('rejects the whole response for a foreign nonce, whatever else is invalid', () => {
+  it('rejects the whole response for a wrong nonce, whatever else is invalid', () => {
     const nonce = 'n-2';
     for (const [changes, name] of [
       [{ kb: { nonce } }, 'NonceRefusal nonce_mismatch'],
@@ -220,7 +220,7 @@ describe('Checking a presented SD-JWT VC', () => {
     }
   });
 
-  it('requires key binding under HAIP, whatever the query allows', () => {
+  it('requires key binding under HAIP, regardless of the query', () => {
     const waived = (changes: Changes, haip: boolean) => outcome({ ...changes, withoutBinding: true }, { holderBinding: false, haip });
     expect(waived({}, false)).to.equal('accepted');
     expect(waived({}, true)).to.equal('holder_binding_missing');
@@ -228,16 +228,16 @@ describe('Checking a presented SD-JWT VC', () => {
   });
 
   for (const [reason, what, changes] of refused) {
-    it(`refuses ${what} as ${reason}`, () => expect(outcome(changes)).to.equal(reason));
+    it(`rejects ${what} as ${reason}`, () => expect(outcome(changes)).to.equal(reason));
   }
 
-  it('may be for any of several audiences', () => {
+  it('accepts any of several audiences', () => {
     expect(outcome({}, { audience: ['x', 'x509_hash:abc'] })).to.equal('accepted');
     expect(outcome({}, { audience: ['x', 'x509_hash:abcd'] })).to.equal('aud_mismatch');
     expect(outcome({ kb: { aud: ['x509_hash:abc'] } })).to.equal('aud_not_string');
   });
 
-  it('refuses the algorithm that the request did not offer', () => {
+  it('rejects an algorithm that the request did not offer', () => {
     expect(outcome({}, { kbAlgorithms: ['ES384'] })).to.equal('kb_alg');
     expect(outcome({}, { sdJwtAlgorithms: ['ES384'] })).to.equal('issuer_alg');
   });
@@ -256,7 +256,7 @@ describe('Checking a presented SD-JWT VC', () => {
     expect(outcome({ kbKey: other }, free)).to.equal('kb_signature');
   });
 
-  it('distinguishes a foreign, missing or mistyped nonce from all other rejections', () => {
+  it('distinguishes a wrong, missing or mistyped nonce from all other rejections', () => {
     for (const nonce of ['n-2', undefined, 5]) {
       expect(() => verifySdJwtVc(ports, present({ kb: { nonce } }), EXPECTED)).to.throw(NonceRefusal);
     }

@@ -18,7 +18,7 @@ const configOf = (namespace: string, changes: Partial<CredentialConfig> = {}): C
   ...changes,
 });
 
-describe('Types of mdoc elements', () => {
+describe('mdoc element types', () => {
   const MDL = 'org.iso.18013.5.1';
   const AAMVA = `${MDL}.aamva`;
 
@@ -69,7 +69,7 @@ describe('Types of mdoc elements', () => {
     });
   }
 
-  it('names the namespace of claims by namespace, and the expected type with its source', () => {
+  it('are reported with the namespace of the claim, and the expected type with its source', () => {
     const claimsByNamespace = { [MDL]: { height: 180.5 } };
     const config = configOf(MDL, { claimsByNamespace });
     expect(findConfigurationProblems({ config, keyBinding: true })).to.deep.equal([
@@ -77,7 +77,7 @@ describe('Types of mdoc elements', () => {
     ]);
   });
 
-  it('accepts dates, images, other elements and other namespaces', () => {
+  it('allow dates, images, other elements and other namespaces', () => {
     const right: JsonObject = {
       [MDL]: {
         birth_date: '1990-01-01',
@@ -95,7 +95,7 @@ describe('Types of mdoc elements', () => {
   });
 });
 
-describe('Types of claims of the SD-JWT PID', () => {
+describe('claim types of the SD-JWT PID', () => {
   const wrong: readonly (readonly [name: string, value: Json, path?: string])[] = [
     ['birthdate', '1990-02-30'],
     ['birthdate', 19_900_101],
@@ -125,9 +125,9 @@ describe('Types of claims of the SD-JWT PID', () => {
   }
 });
 
-describe('The catalogue of credential types', () => {
+describe('credential type catalogue', () => {
   for (const kind of CATALOGUE) {
-    it(`has examples of the right types: ${kind.title}`, () => {
+    it(`has examples with valid types: ${kind.title}`, () => {
       for (const { path, example } of kind.claims) {
         const value = [...path].reverse().reduce((inner, name) => ({ [name]: inner }), example as Json);
         const claims = value as JsonObject;
@@ -153,7 +153,7 @@ const described = (...namespaces: string[]): Partial<CredentialConfig> => ({
 });
 const ADA = { family_name: 'Lovelace' };
 
-describe('Claims of an mdoc', () => {
+describe('mdoc claims', () => {
   const AAMVA = 'org.iso.18013.5.1.aamva';
 
   const placed: [string, Partial<CredentialConfig>, JsonObject, JsonObject][] = [
@@ -209,7 +209,7 @@ describe('Claims of an mdoc', () => {
     ['a nested date that is none', {}, { driving_privileges: [{ issue_date: 'x' }] }, '.driving_privileges.0.issue_date'], // biome-ignore format: one case
   ];
   for (const [what, config, claims, path] of refused) {
-    it(`are refused for ${what}, at the place`, () => {
+    it(`are rejected for ${what}, with their path`, () => {
       expect(findMdocProblems(aConfig(config), claims).map((fault) => fault.path)).to.deep.equal([path]);
     });
   }
@@ -234,7 +234,7 @@ const SCHEMA: JsonObject = {
 };
 const JPEG = '/9j/4AAQSkZJRg==';
 
-describe('A claim that is bytes by its schema', () => {
+describe('claim that the schema defines as bytes', () => {
   const converted = (claims: JsonObject) => withDataUris(claims, SCHEMA);
   const CASES: [string, string, Json, Json][] = [
     ['base64', 'picture', JPEG, `data:image/jpeg;base64,${JPEG}`],
@@ -256,7 +256,7 @@ describe('A claim that is bytes by its schema', () => {
     ['a claim that the schema does not know', 'other', 'AAEC', 'AAEC'],
   ];
   for (const [what, name, given, issued] of CASES) {
-    it(`is issued as a data URI, or as it is: ${what}`, () => {
+    it(`is issued as a data URI, or unchanged: ${what}`, () => {
       expect(findBinaryProblems({ [name]: given }, SCHEMA)).to.deep.equal([]);
       expect(converted({ [name]: given, stays: 1 })).to.deep.equal({ [name]: issued, stays: 1 });
     });
@@ -276,7 +276,7 @@ describe('A claim that is bytes by its schema', () => {
     ['one member', { holder: { face: 'a face' } }, '.holder.face'],
   ];
   for (const [what, claims, path] of REFUSED) {
-    it(`is refused at its path: ${what}`, () => {
+    it(`is rejected with its path: ${what}`, () => {
       const faults = findBinaryProblems(claims, SCHEMA);
       expect(faults.map((fault) => fault.path)).to.deep.equal([path]);
       expect(JSON.stringify(faults), 'no value in words').to.not.include('a face').and.not.include('AAE');

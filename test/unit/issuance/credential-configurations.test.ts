@@ -66,7 +66,7 @@ describe('The credential configurations of a tenant', () => {
     expect(findings, 'an SD-JWT VC without lifeTime does not expire').to.equal(undefined);
   });
 
-  it('are listed in order of their ids; a restricted client sees its own', async () => {
+  it('are listed in order of their ids; a restricted client sees only its own', async () => {
     await put({ id: 'badge', config: { ...CONFIG, scope: 'badge' }, vct: 'urn:badge:1' });
     expect(await ids()).to.deep.equal(['badge', 'card']);
     expect(await ids(caller({ issuance: ['card'] }))).to.deep.equal(['card']);
@@ -102,18 +102,18 @@ describe('The credential configurations of a tenant', () => {
     expect(await endOf(update('card', { claimsWebhook: moved }))).to.match(/^invalid_input claimsWebhook/);
   });
 
-  it('may share a scope when they are of one type', async () => {
+  it('may share a scope when they have the same type', async () => {
     await put({ id: 'again' });
     expect(await ids()).to.deep.equal(['again', 'card']);
   });
 
-  it('go once', async () => {
+  it('are deleted once', async () => {
     await remove('card');
     expect(await ids()).to.deep.equal([]);
     expect(await endOf(remove('card'))).to.equal('not_found');
   });
 
-  it('require existing presentations; a restricted client may name its own, and unchanged ones', async () => {
+  it('require existing presentation configurations; a restricted client may name its own, and unchanged ones', async () => {
     expect(await put({ iaeActions: asking('age') })).to.deep.include({ iaeActions: asking('age') });
     const narrow = () => caller({ presentation: ['other'] });
     expect(await update('card', { iaeActions: asking('age') }, narrow())).to.include({ id: 'card' });
@@ -123,7 +123,7 @@ describe('The credential configurations of a tenant', () => {
     );
   });
 
-  it('name a presentation with a role for presentations alone, unless it was named there', async () => {
+  it('name a presentation configuration only with a role for presentations, unless it was named before', async () => {
     const issuer = () => caller({ roles: ['issuance:manage', 'clients:manage', 'registrar:manage'] });
     const asked = { iaeActions: asking('age') };
     expect(await endOf(put(asked, issuer()))).to.equal('forbidden');
@@ -189,7 +189,7 @@ describe('The credential configurations of a tenant', () => {
       });
     }
 
-    it('are created with their own names under the common key, and keep values of others', async () => {
+    it('are created with their own names under the shared key, and keep the values of others', async () => {
       const fresh = { id: 'new', config: { ...CONFIG, scope: 'new' }, vct: 'urn:new' };
       expect(await put(fresh, mine())).to.include({ vct: 'urn:new' });
       await update('mine', { vct: 'urn:card:1', config: CONFIG, keyChainId: 'theirs' });
@@ -236,7 +236,7 @@ describe('The credential configurations of a tenant', () => {
     ],
   ];
   for (const [what, attempt, end] of refusals) {
-    it(`are not touched by ${what}: ${end}`, async () => {
+    it(`are not changed by ${what}: ${end}`, async () => {
       const before = await new ListCredentialConfigurations({}).execute(caller());
       expect(await endOf(attempt())).to.equal(end);
       expect(await new ListCredentialConfigurations({}).execute(caller())).to.deep.equal(before);
@@ -295,7 +295,7 @@ describe('The credential configurations of a tenant', () => {
     ],
   ];
   for (const [what, changes, path] of documents) {
-    it(`are not written ${what}, nor changed so`, async () => {
+    it(`are not written ${what}, neither created nor changed`, async () => {
       await put(FRAMED);
       const before = await new ListCredentialConfigurations({}).execute(caller());
       const write = async () =>

@@ -90,7 +90,7 @@ describe('IssueCredential', () => {
     before(() => world.issues({ authServers: [UPSTREAM] }));
     beforeEach(() => claims());
 
-    it('opens one session for its user, and sends the identity to the claims webhook', async () => {
+    it('creates one session for its user, and sends the identity to the claims webhook', async () => {
       await world.offers({ id: 'hooked', claims: null, claimsWebhook: { url: 'https://backend.example' } });
       world.webhooks.answer = { hooked: { name: 'Grace' } };
       claims({ scope: 'card hooked' });
@@ -105,7 +105,7 @@ describe('IssueCredential', () => {
       expect(world.webhooks.calls.at(-1)?.body['identity']).to.deep.equal(identity);
     });
 
-    it('covers what another process configured a moment ago', async () => {
+    it('covers a configuration that another process stored just before', async () => {
       claims({ sub: 'newcomer', scope: 'card newest' });
       await wallet.issue(token());
       claims({ sub: 'late', scope: 'card newest' });
@@ -130,7 +130,7 @@ describe('IssueCredential', () => {
       ['that is bound to another key', 'invalid_token', { cnf: { jkt: jktOf(newKey()) } }],
     ];
     for (const [what, code, changes] of refusals) {
-      it(`refuses a token ${what}, and opens no session`, async () => {
+      it(`rejects a token ${what}, and creates no session`, async () => {
         const before = await sessions();
         claims(changes);
         expect(await endOf(wallet.issue(token()))).to.equal(code);
@@ -138,13 +138,13 @@ describe('IssueCredential', () => {
       });
     }
 
-    it('refuses a pre-authorized offer that is named', async () => {
+    it('rejects a named pre-authorized offer', async () => {
       const { session } = await anOffer(world);
       claims({ issuer_state: session.publicId });
       expect(await endOf(wallet.issue(token()))).to.equal('invalid_token');
     });
 
-    it('refuses a token that is bound to no key', async () => {
+    it('rejects a token without key binding', async () => {
       const { cnf: _, ...unbound } = world.authorizationServers.claims;
       world.authorizationServers.claims = unbound;
       const bearer = { wallet: { authorization: `Bearer ${token()}`, dpop: [] } };
@@ -162,7 +162,7 @@ describe('IssueCredential', () => {
       ['cannot be judged', 'unavailable', new AuthorizationServerError('timeout', 'no answer')],
     ];
     for (const [what, code, fault] of faults) {
-      it(`refuses a token that ${what}`, async () => {
+      it(`rejects a token that ${what}`, async () => {
         sinon.stub(world.authorizationServers, 'verifyToken').callsFake(() => Promise.reject(fault));
         expect(await endOf(wallet.issue(token()))).to.equal(code);
       });
@@ -173,7 +173,7 @@ describe('IssueCredential', () => {
 const WEBHOOK = { url: 'https://backend.example/claims' };
 const HOOKED = { credential_configuration_id: 'hooked' };
 
-describe('A credential whose claims a backend has', () => {
+describe('credential with claims of a backend', () => {
   let world: WalletWorld;
   let wallet: Wallet;
 
@@ -294,7 +294,7 @@ describe('A credential whose claims a backend has', () => {
     expect(outcome?.failure?.message).to.match(/do not fit the schema/);
   });
 
-  it('is promised for later, with the keys that were proven', async () => {
+  it('is deferred with the proven keys', async () => {
     world.webhooks.answer = { deferred: true, interval: 7 };
     const { id, token } = await offer();
     const key = newKey();
@@ -310,7 +310,7 @@ describe('A credential whose claims a backend has', () => {
     expect(session.expiresAt, 'the session lives as long').to.deep.equal(transaction?.expiresAt);
   });
 
-  it('is deferred a limited number of times, and then the backend is not called any more', async () => {
+  it('is deferred a limited number of times; then the backend is no longer called', async () => {
     world.webhooks.answer = { deferred: true };
     const { token } = await offer();
     const { transaction_id: id = '' } = JSON.parse((await ask(token)).text) as Issued;
@@ -351,8 +351,8 @@ const told = (credentials: readonly string[], format: Format = 'dc+sd-jwt', keyB
     ({ member, message }) => `${member}: ${message}`,
   );
 
-describe('Credentials that a backend made itself', () => {
-  it('are as the wallet takes them with one for each of its keys', () => {
+describe('credentials that a backend created', () => {
+  it('are valid with one credential for each key of the wallet', () => {
     expect(told([bound(first), bound(second)])).to.deep.equal([]);
     expect(told([mdoc(second), mdoc(first)], 'mso_mdoc')).to.deep.equal([]);
     expect(told([sdJwt({ vct: 'urn:ticket' })], 'dc+sd-jwt', false, [])).to.deep.equal([]);
@@ -371,7 +371,7 @@ describe('Credentials that a backend made itself', () => {
     ['another format', 'mso_mdoc', [mdoc(first), bound(second)], ['credentials.1: it is no mso_mdoc (malformed: no base64url)']],
   ];
   for (const [what, format, credentials, expected] of foreign) {
-    it(`are warned of with ${what}`, () => expect(told(credentials, format)).to.deep.equal(expected));
+    it(`cause a warning with ${what}`, () => expect(told(credentials, format)).to.deep.equal(expected));
   }
 
   it('cause a warning if they are invalid', () => {

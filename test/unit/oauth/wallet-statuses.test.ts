@@ -9,7 +9,7 @@ import { ClientWorld } from './kit.ts';
 const BROKEN = 'invalid_client_attestation';
 const UPSTREAM = { issuer: 'https://login.example', clientId: 'vidimus', clientSecret: 'secret' };
 
-describe('The status of a wallet attestation', () => {
+describe('status of a wallet attestation', () => {
   let world: WalletWorld;
   let wallet: AttestedWallet;
 
@@ -66,7 +66,7 @@ describe('The status of a wallet attestation', () => {
     }
   });
 
-  it('is checked at every endpoint, and nothing is consumed meanwhile', async () => {
+  it('is checked at every endpoint, before anything is consumed', async () => {
     const offered = await anOffer(world);
     const code = await wallet.approve(await wallet.push());
     const redeemed = await wallet.redeem((await anOffer(world)).code);
@@ -105,7 +105,7 @@ describe('The status of a wallet attestation', () => {
     await world.issues(configuration());
   });
 
-  it('makes no request without a status', async () => {
+  it('causes no request when it is absent', async () => {
     wallet.says = {};
     const before = wallet.asked;
     expect(await endOf(wallet.push())).to.equal('done');
@@ -145,7 +145,7 @@ describe('The status of a wallet attestation', () => {
     return { status_list: { ...list, ...changes } };
   };
   for (const [what, says] of unusable) {
-    it(`refuses the wallet where it ${what}`, async () => {
+    it(`rejects the wallet when it ${what}`, async () => {
       wallet.says = { ...says() };
       const { code, message } = await failureOf(wallet.push());
       expect([code, message]).to.deep.equal([BROKEN, 'the wallet attestation has a status that cannot be established']);
@@ -190,7 +190,7 @@ describe('The status of a wallet attestation', () => {
     expect(wallet.asked).to.equal(before);
   });
 
-  it('is not taken from a list of another provider or at another address', async () => {
+  it('is not read from a list of another provider or at another address', async () => {
     wallet.provider.statusSigner = [wallet.provider.signer];
     expect(await endOf(wallet.push()), 'its issuer, although its entity names who revokes').to.equal(BROKEN);
     wallet.provider.statusSigner = [wallet.provider.revocationSigner];
@@ -204,7 +204,7 @@ describe('The status of a wallet attestation', () => {
   });
 });
 
-describe('The status of a key attestation', () => {
+describe('status of a key attestation', () => {
   let world: WalletWorld;
   let wallet: AttestedWallet;
 
@@ -256,7 +256,7 @@ describe('The status of a key attestation', () => {
 });
 
 // Reading certificates takes longer than all else that is asked of a trusted provider.
-describe('wallet providers that are trusted by lists', () => {
+describe('wallet providers on trust lists', () => {
   it('are collected once for all requests of a configuration, and again for another one', async () => {
     const client = await ClientWorld.make();
     const { certificates } = client.world;

@@ -35,11 +35,11 @@ const refusalOf = (work: () => unknown): string => {
   return 'accepted';
 };
 
-describe('A registration certificate', () => {
+describe('registration certificate', () => {
   const entry = (more: object) => ({ credentials: [{ format: 'x', meta: {}, ...more }] });
   const claim = { path: ['a'] };
 
-  it('is read in the names of V1.2.1', () => {
+  it('is parsed with the names of V1.2.1', () => {
     const meta = { vct_values: ['x'] };
     const status = { status_list: { idx: 1, uri: 'https://x.example' } };
     const certificate = read({
@@ -60,14 +60,14 @@ describe('A registration certificate', () => {
     });
   });
 
-  it('is read in both names where they say the same', () => {
+  it('is parsed with both names when they have the same value', () => {
     const claims = [{ path: ['a'], values: [1, 'x'] }];
     const same = [{ values: [1, 'x'], path: ['a'] }];
     const { credentials } = read(entry({ claim: claims, claims: same }));
     expect(credentials).to.deep.equal([{ format: 'x', meta: {}, claims }]);
   });
 
-  it('is read in older names', () => {
+  it('is parsed with former names', () => {
     const certificate = read({
       sub: { legal_name: 'Acme', id: 'VATDE-9' },
       act: { sub: 'VATFR-3' },
@@ -80,7 +80,7 @@ describe('A registration certificate', () => {
     });
   });
 
-  it('is read without what it does not say', () => {
+  it('is parsed without optional properties', () => {
     expect(read({})).to.deep.equal({ subject: 'VATDE-1', issuedAt: NOW });
     const { credentials, intendedUseId } = read({ ...entry({}), intended_uses: [{ id: 'use-1' }] });
     expect(credentials).to.deep.equal([{ format: 'x', meta: {} }]);
@@ -100,7 +100,7 @@ describe('A registration certificate', () => {
     ['with a payload that is not encoded', { crit: ['b64'], b64: false }, 'b64'],
   ];
   for (const [what, header, message] of headers) {
-    it(`is refused ${what}`, () => {
+    it(`is rejected ${what}`, () => {
       expect(refusalOf(() => parseRegistrationCertificate(jwt(header)))).to.include(message);
     });
   }
@@ -152,7 +152,7 @@ describe('A registration certificate', () => {
     ['too many credentials', { credentials: Array(201).fill({ format: 'x', meta: {} }) }, 'credentials'],
   ];
   for (const [what, payload, message] of payloads) {
-    it(`is refused when it names ${what}`, () => {
+    it(`is rejected when it names ${what}`, () => {
       expect(refusalOf(() => read(payload))).to.include(message);
     });
   }
@@ -173,7 +173,7 @@ describe('A registration certificate', () => {
   }
 });
 
-describe('The purpose of a registration certificate', () => {
+describe('purpose of a registration certificate', () => {
   const purpose = [{ lang: 'en', content: 'Opening an account' }];
   const cases: [string, unknown, object[] | null, boolean][] = [
     ['the same', purpose, purpose, true],
@@ -207,7 +207,7 @@ describe('The purpose of a registration certificate', () => {
   }
 });
 
-describe('The organization of an access certificate', () => {
+describe('organization of an access certificate', () => {
   it('is read from its subject', async () => {
     const named = await certify({ name: 'Acme', organizationIdentifier: 'VATDE-123456789' });
     expect(organizationIdentifiers(named.certificate)).to.deep.equal(['VATDE-123456789']);
@@ -250,7 +250,7 @@ const claims = (...paths: (string | number | null)[][]) => ({ claims: paths.map(
 const values = (path: string[], ...given: (string | number)[]) => ({ claims: [{ path, values: given }] });
 const licence = { format: 'mso_mdoc', meta: MDL_META, ...claims(['org.iso.18013.5.1', 'family_name']) };
 
-describe('A registration certificate covers', () => {
+describe('claims covered by a registration certificate', () => {
   type Case = [string, readonly RegisteredCredential[] | undefined, DcqlQuery];
   const covered: Case[] = [
     ['what is registered', [PID], asked(claims(['given_name'], ['address', 'street']))],
@@ -297,7 +297,7 @@ describe('A registration certificate covers', () => {
     ['a value of another type', [ADULT], asked(values(['age'], '18')), 'the claim ["age"]'],
   ];
   for (const [what, credentials, query, gap] of gaps) {
-    it(`not ${what}`, () => {
+    it(`exclude ${what}`, () => {
       const coverage = findQueryCoverage(credentials === undefined ? {} : { credentials }, query);
       expect(coverage).to.include({ covered: false });
       expect((coverage as { gap: string }).gap).to.include(gap);

@@ -25,7 +25,7 @@ class NoLog extends Log {
   override error(): void {}
 }
 
-describe('An external status list in CWT form', () => {
+describe('external status list in CWT form', () => {
   let signer: Certified;
   let remote: FakeRemote;
   let clock: SetClock;
@@ -136,7 +136,7 @@ describe('An external status list in CWT form', () => {
     await lists.get('acme', URI, 'jwt-or-cwt');
     expect(remote.calls).to.have.length(3);
   });
-  it('is read without the tag of a COSE_Sign1, as draft 14 shows it', async () => {
+  it('is parsed without the tag of a COSE_Sign1, as in draft 14', async () => {
     serve(encodeCbor((decodeCbor(token()) as Tagged).value));
     const list = await lists.get('acme', URI, 'jwt-or-cwt');
     expect(list).to.be.an('object');
@@ -195,7 +195,7 @@ describe('An external status list in CWT form', () => {
     'for somebody else': [() => extended([3, 'https://other.example']), /aud/],
   };
   for (const [name, [make, reason]] of Object.entries(bad)) {
-    it(`is refused ${name}`, async () => {
+    it(`is rejected ${name}`, async () => {
       serve(make());
       const found = await reasonOf();
       expect(found).to.match(/^status_invalid/);

@@ -26,7 +26,7 @@ class RecordingLog extends Log {
   }
 }
 
-describe('The renewal of trust lists', () => {
+describe('trust list renewal', () => {
   let world: World;
   let caller: TenantCaller;
   let publisher: TrustListPublisher;
@@ -118,7 +118,7 @@ describe('The renewal of trust lists', () => {
     expect(log.errors).to.deep.equal([]);
   });
 
-  it('happens once when several instances try', async () => {
+  it('runs once when several processes try', async () => {
     await create('a');
     world.clock.forward(21 * DAYS);
     const instances = Array.from(
@@ -130,7 +130,7 @@ describe('The renewal of trust lists', () => {
     expect(await numbers('a')).to.deep.equal([2]);
   });
 
-  it('changes nothing while the key does not answer', async () => {
+  it('changes nothing while the key provider does not answer', async () => {
     const before = await create('a');
     world.clock.forward(21 * DAYS);
     const sign = sinon.stub(world.kms, 'sign').rejects(new Failure('unavailable', 'no answer'));

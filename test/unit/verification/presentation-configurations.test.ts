@@ -24,7 +24,7 @@ import { query } from './kit.ts';
 const CHECK = { id: 'check', dcql_query: query({ id: 'card' }) };
 const DATA = { type: 'payment', credential_ids: ['card'] };
 
-describe('The presentation configurations of a tenant', () => {
+describe('presentation configurations of a tenant', () => {
   let world: AdministrationWorld;
   let signer: Certified;
   let otherOperator: Certified;
@@ -47,7 +47,7 @@ describe('The presentation configurations of a tenant', () => {
     await world.store.prepare('a presentation', put);
   });
 
-  it('are in order of their ids; a restricted client sees its own', async () => {
+  it('are in order of their ids; a restricted client sees only its own', async () => {
     await put({ id: 'another' });
     expect(await ids()).to.deep.equal(['another', 'check']);
     expect(await ids(caller(['check']))).to.deep.equal(['check']);
@@ -103,7 +103,7 @@ describe('The presentation configurations of a tenant', () => {
     ],
   ];
   for (const [what, attempt, end] of refusals) {
-    it(`are not touched by ${what}: ${end}`, async () => {
+    it(`are not changed by ${what}: ${end}`, async () => {
       const before = await all();
       expect(await endOf(attempt())).to.equal(end);
       expect(await all()).to.deep.equal(before);
@@ -194,13 +194,13 @@ describe('The presentation configurations of a tenant', () => {
       });
     }
 
-    it('warns when the document of a stored list is not a list any more', async () => {
+    it('warns when the document of a stored list is no longer a list', async () => {
       await replaceOnline(trusting());
       answer = 'hello';
       expect((await replaceOnline(trusting()))[0]).to.include('malformed');
     });
 
-    it('is not fetched by a PATCH of other members, or by an import', async () => {
+    it('is not fetched by a PATCH of other properties, or by an import', async () => {
       await replaceOnline(trusting());
       calls = [];
       expect(await updateOnline({ lifeTime: 60 })).to.deep.equal([]);
@@ -252,7 +252,7 @@ describe('The presentation configurations of a tenant', () => {
 const AGE = { id: 'age', dcql_query: query({ id: 'pid' }) };
 const ORDER = { body: { purpose: [{ lang: 'en', content: 'Age' }] } };
 
-describe('A caller that manages presentations', () => {
+describe('client that manages presentations', () => {
   let world: AdministrationWorld;
   const caller = (roles: Role[] = ['presentation:manage'], allowed: string[] | null = null) =>
     world.caller(roles, { allowedIssuanceConfigs: null, allowedPresentationConfigs: allowed });
@@ -267,7 +267,7 @@ describe('A caller that manages presentations', () => {
     world = await anAdministration();
   });
 
-  it('orders registration certificates with registrar:manage alone', async () => {
+  it('orders registration certificates only with registrar:manage', async () => {
     expect(await endOf(put({ registrationCert: ORDER }))).to.equal('forbidden');
     await put({});
     expect(await endOf(update({ registrationCert: ORDER }))).to.equal('forbidden');
@@ -281,7 +281,7 @@ describe('A caller that manages presentations', () => {
     expect(await endOf(update({ registrationCert: ORDER }))).to.equal('forbidden');
   });
 
-  it('has other reasons certified with registrar:manage alone', async () => {
+  it('registers other purposes only with registrar:manage', async () => {
     const purpose = [{ lang: 'en', content: 'Another reason' }];
     await put({ registrationCert: { body: {} } }, registrar());
     expect(await endOf(update({ purpose }))).to.equal('forbidden');

@@ -20,7 +20,7 @@ import { ACME, World } from './kit.ts';
 
 const PARAMETERS = { responseMode: 'direct_post', nonce: 'n', dcqlQuery: { credentials: [] } };
 
-describe('The parameters of a presentation request', () => {
+describe('parameters of a presentation request', () => {
   it('omit parameters that are not requested', () => {
     const { client_metadata, ...others } = requestParameters(PARAMETERS);
     expect(Object.keys(client_metadata as object)).to.deep.equal(['vp_formats_supported']);
@@ -36,7 +36,7 @@ describe('The parameters of a presentation request', () => {
     }
   });
 
-  it('have the key, the transactions and what is attached', () => {
+  it('contain the key, the transactions and the attachments', () => {
     const [encryptionJwk, verifierInfo] = [{ kty: 'EC' }, [{ format: 'x', data: 'y' }]];
     const request = { ...PARAMETERS, encryptionJwk, transactionData: ['e30'], verifierInfo };
     const parameters = requestParameters(request);
@@ -44,7 +44,7 @@ describe('The parameters of a presentation request', () => {
     expect(parameters['client_metadata']).to.deep.include({ jwks: { keys: [encryptionJwk] } });
   });
 
-  it('go into a link, texts as they are and the rest as JSON', () => {
+  it('are added to a link, strings unchanged and other values as JSON', () => {
     const parameters = { client_id: 'a:b', dcql_query: { a: [1] } };
     const query = 'client_id=a%3Ab&dcql_query=%7B%22a%22%3A%5B1%5D%7D';
     expect(invocationUri('openid4vp://', parameters)).to.equal(`openid4vp://?${query}`);
@@ -52,10 +52,10 @@ describe('The parameters of a presentation request', () => {
   });
 });
 
-describe('The audience of a presentation', () => {
+describe('audience of a presentation', () => {
   const asked = { kind: 'verification', offerRequest: {}, dcqlQuery: {}, nonce: 'n', requestUrl: '' } as const;
 
-  it('is the client, at the address of the response', () => {
+  it('is the client id for the response address', () => {
     const responseUri = 'https://vidimus.example/acme/response/1';
     const posted: PostedVerification = { ...asked, ...{ responseMode: 'direct_post', clientId: 'x509_hash:h', responseUri, state: 's' } };
     const { audience, recipients, transcripts } = bindingOf(posted);
@@ -76,7 +76,7 @@ describe('The audience of a presentation', () => {
   });
 });
 
-describe('The transactions that a credential confirms', () => {
+describe('transactions that a credential confirms', () => {
   const objects = [
     { type: 'pay', credential_ids: ['card'], transaction_data_hashes_alg: ['sha-384'] },
     { type: 'sign', credential_ids: ['card', 'pid'] },
@@ -88,7 +88,7 @@ describe('The transactions that a credential confirms', () => {
     transactionDataElements: { pay: { namespace: 'n', element: 'e' } },
   };
 
-  it('are those of its query: alone, or one of several', () => {
+  it('are those of its query, with one or several credentials', () => {
     expect(keyBoundTransactionData(request, 'card')).to.deep.equal({
       transactionData: ['first'],
       alternativeTransactionData: ['second'],
@@ -105,7 +105,7 @@ describe('The transactions that a credential confirms', () => {
     expect(keyBoundTransactionData({}, 'card').transactionData).to.deep.equal([]);
   });
 
-  it('name the element of their type only', () => {
+  it('name only the element of their type', () => {
     const nowhere = { namespace: '', element: '', algorithms: [] };
     expect(deviceTransactionData(request, 'card')).to.deep.equal([
       { namespace: 'n', element: 'e', text: 'first', required: true, algorithms: ['sha-384'] },
@@ -135,7 +135,7 @@ function outcome(open: () => ReturnType<typeof parseForm>): string {
   }
 }
 
-describe('A posted response', () => {
+describe('posted response', () => {
   const forms: readonly [string, Parameters<typeof parseForm>, RegExp][] = [
     ['an encrypted answer', [{ response: 'a' }, REQUEST], /^encrypted$/],
     ['one with the state outside as well', [{ response: 'a', state: 's' }, REQUEST], /^encrypted$/],
@@ -147,11 +147,11 @@ describe('A posted response', () => {
     ['an error with words', [{ error: 'e', error_description: 'no', state: 's' }, PLAIN], /: no$/],
   ];
   for (const [what, given, expected] of forms) {
-    it(`is distinguished: ${what}`, () => expect(outcome(() => parseForm(...given))).to.match(expected));
+    it(`is classified: ${what}`, () => expect(outcome(() => parseForm(...given))).to.match(expected));
   }
 });
 
-describe('An encrypted response', () => {
+describe('encrypted response', () => {
   const texts: readonly [string, string, RegExp][] = [
     ['an answer', '{"state":"s","vp_token":{}}', /^presentations$/],
     ['an answer with a foreign state', '{"state":"x","vp_token":{}}', /^untouched: state/],
@@ -161,7 +161,7 @@ describe('An encrypted response', () => {
     ['an error that is no text', '{"state":"s","error":["access_denied"]}', /^wallet_error: the wallet/],
   ];
   for (const [what, text, expected] of texts) {
-    it(`is distinguished: ${what}`, () => expect(outcome(() => parsePlaintext(text, REQUEST))).to.match(expected));
+    it(`is classified: ${what}`, () => expect(outcome(() => parsePlaintext(text, REQUEST))).to.match(expected));
   }
 
   describe('of a request with one state per link', () => {
@@ -196,7 +196,7 @@ describe('An encrypted response', () => {
   });
 });
 
-describe('A response through the Digital Credentials API', () => {
+describe('response through the Digital Credentials API', () => {
   const data: readonly [string, Parameters<typeof parseDcApiData>[0], RegExp, RegExp][] = [
     ['an encrypted answer', { response: 'a' }, /^encrypted$/, /^response_mode: encrypted, though/],
     ['one beside an error that is null', { response: 'a', error: null }, /^encrypted$/, /^response_mode/],
@@ -210,7 +210,7 @@ describe('A response through the Digital Credentials API', () => {
     ['an error that is null', { error: null }, /^untouched: send/, /^untouched: send/],
   ];
   for (const [what, given, encrypted, plain] of data) {
-    it(`is distinguished: ${what}`, () => {
+    it(`is classified: ${what}`, () => {
       expect(outcome(() => parseDcApiData(given, { responseMode: 'dc_api.jwt' }))).to.match(encrypted);
       expect(outcome(() => parseDcApiData(given, { responseMode: 'dc_api' }))).to.match(plain);
     });
@@ -249,19 +249,19 @@ function messageOf(work: () => unknown): string {
   return 'taken';
 }
 
-describe('The metadata of a wallet', () => {
+describe('wallet metadata', () => {
   for (const [what, parameters] of Object.entries({
     'no nonce at all': { wallet_nonce: '' },
     'a nonce of two lines': { wallet_nonce: 'a\nb' },
     'metadata that are no JSON': { wallet_metadata: '{' },
     'metadata that are no object': { wallet_metadata: '[]' },
   })) {
-    it(`is refused with ${what}`, () => {
+    it(`are rejected with ${what}`, () => {
       expect(messageOf(() => parseWalletMetadata(parameters))).to.match(/^wallet_(nonce|metadata) is/);
     });
   }
 
-  it('may be absent, and is returned unchanged', () => {
+  it('may be absent, and are returned unchanged', () => {
     expect(parseWalletMetadata({})).to.deep.equal({});
     expect(parseWalletMetadata({ wallet_nonce: 'n', wallet_metadata: '{"a":1}' })).to.deep.equal({ a: 1 });
     expect(parseWalletParameters({ issuer: 'https://wallet.example' }, DEMANDS, 'n')).to.deep.equal({
@@ -289,7 +289,7 @@ describe('The metadata of a wallet', () => {
     },
   };
   for (const [what, metadata] of Object.entries(able)) {
-    it(`suffices with ${what}`, () => expect(wishes(metadata)).to.deep.equal({}));
+    it(`are accepted with ${what}`, () => expect(wishes(metadata)).to.deep.equal({}));
   }
 
   const unable: Readonly<Record<string, JsonObject>> = {
@@ -316,18 +316,18 @@ describe('The metadata of a wallet', () => {
     'a wish for encryption without a key': { request_object_encryption_alg_values_supported: ['ECDH-ES'] },
   };
   for (const [what, metadata] of Object.entries(unable)) {
-    it(`is refused with ${what}`, () => expect(messageOf(() => wishes(metadata))).to.not.equal('taken'));
+    it(`are rejected with ${what}`, () => expect(messageOf(() => wishes(metadata))).to.not.equal('taken'));
   }
 
-  it('counts for its encryption where the answer is encrypted alone, and nowhere without a demand', () => {
+  it('are checked for encryption only when the answer is encrypted, and not without a requirement', () => {
     const metadata = { authorization_encryption_alg_values_supported: ['RSA-OAEP'] };
     expect(wishes(metadata, { ...DEMANDS, encrypts: false })).to.deep.equal({});
     expect(parseWalletParameters({ response_types_supported: ['code'] }, undefined, undefined)).to.deep.equal({});
   });
 });
 
-describe('The encryption key of a wallet', () => {
-  it('is the first that can be used, with its identifier', () => {
+describe('encryption key of a wallet', () => {
+  it('is the first usable key, with its identifier', () => {
     expect(wishes(keys('none', OFF_CURVE, jwkOf('P-384'), KEY, jwkOf('P-256')))).to.deep.equal({
       recipient: { ...MEMBERS, kid: 'k' },
       enc: 'A128GCM',
@@ -338,7 +338,7 @@ describe('The encryption key of a wallet', () => {
     expect(wishes(keys({ ...KEY, kid: 'k'.repeat(1025) })), 'or too long').to.deep.equal(unnamed);
   });
 
-  it('is used with what the wallet can decrypt', () => {
+  it('is used with an algorithm that the wallet can decrypt', () => {
     const metadata = { ...keys(KEY), request_object_encryption_enc_values_supported: ['A256GCM'] };
     expect(wishes(metadata)).to.have.property('enc', 'A256GCM');
   });
@@ -355,7 +355,7 @@ describe('The encryption key of a wallet', () => {
     'is of X448': { kty: 'OKP', crv: 'X448', x: 'A'.repeat(75) },
     'is for key agreement with key wrapping': { ...MEMBERS, alg: 'ECDH-ES+A128KW' },
   })) {
-    it(`is missing where the only one ${what}`, () => {
+    it(`is missing if the only one ${what}`, () => {
       expect(messageOf(() => wishes(keys(key)))).to.match(/no encryption key/);
     });
   }
@@ -445,7 +445,7 @@ describe('ServeDcApiRequest', () => {
     ],
   ];
   for (const [what, code, meet] of refusals) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       expect(await endOf(meet(await ask()))).to.equal(code);
     });
   }

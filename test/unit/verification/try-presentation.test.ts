@@ -14,7 +14,7 @@ import { brief, cardQueries, DAY_MS, LICENCE, NAMESPACE, responseOf, TrialWorld,
 
 const LISTS = 'https://issuer.example/lists/1';
 
-describe('A trial of a presentation request', () => {
+describe('trial of a presentation request', () => {
   let kit: TrialWorld;
   let world: World;
   beforeEach(async () => {
@@ -34,7 +34,7 @@ describe('A trial of a presentation request', () => {
   }
   const listed = { visible: { status: { status_list: { idx: 1, uri: LISTS } } } };
 
-  it('reports that a good credential matches, and lists the skipped checks', async () => {
+  it('reports that a valid credential matches, and lists the skipped checks', async () => {
     await world.configure();
     for (const text of [card(), unbound(card()), `\n${unbound(card())} `]) {
       const trial = await tried(text);
@@ -102,7 +102,7 @@ describe('A trial of a presentation request', () => {
     ['half of one', () => `${card().slice(0, 20)}~`, 'malformed'],
   ];
   for (const [what, make, reason] of cases) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       await world.configure();
       const trial = await tried(await make());
       expect(brief(trial)).to.deep.equal([[['card', reason]]]);
@@ -138,7 +138,7 @@ describe('A trial of a presentation request', () => {
   });
 });
 
-describe('A presentation of a trial', () => {
+describe('presentation in a trial', () => {
   let kit: TrialWorld;
   let world: World;
   beforeEach(async () => {
@@ -230,7 +230,7 @@ describe('A presentation of a trial', () => {
     });
   }
 
-  it('costs no more than so many pairs', async () => {
+  it('evaluates a limited number of pairs', async () => {
     const ids = Array.from({ length: 26 }, (_, index) => `card-${index}`);
     await world.configure({ dcql_query: { credentials: cardQueries(...ids) } });
     const failure = await tried(JSON.stringify({ a: [card(), card()] })).then(
@@ -262,8 +262,8 @@ function unsigned(lists: number): string {
   return `${header}.${encoded({ vct: 'urn:card:1', all })}.${'A'.repeat(86)}~${disclosures.join('~')}~`;
 }
 
-describe('A large text in a trial', () => {
-  it('is looked at once for each claim, however many sets name it', () => {
+describe('large text in a trial', () => {
+  it('is evaluated once for each claim, for any number of sets', () => {
     let looks = 0;
     const claims = new Proxy(
       {},
