@@ -268,7 +268,7 @@ describe('A certificate with unreadable dates', () => {
       expect([status, body.activeCertificateExpiry]).to.deep.equal([200, '1970-01-01T00:00:00.000Z']);
     });
 
-    it('signs nothing', async () => {
+    it('is not used for signatures', async () => {
       const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
       const card = { id: 'card', config, vct: 'urn:card:1', keyChainId: 'signing' };
       const answer = await callStored('POST', '/issuer/credentials', card);

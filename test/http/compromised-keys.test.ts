@@ -77,7 +77,7 @@ describe('a compromised public key', () => {
     return (await container.get(WalletTokens).verify(configured, makeJwt(key, header, payload))) !== undefined;
   };
 
-  it('leaves the JWKS and token verification, and each certificate for it is revoked', async () => {
+  it('is removed from the JWKS and from token verification, and each certificate for it is revoked', async () => {
     await take('first');
     await take('twin');
     await made('/certs', { id: id('second'), keyId: id('first'), certUsageTypes: ['signing'] });

@@ -52,7 +52,7 @@ const filesIn = (folder: string) =>
 const contents = (folder: string) => Object.fromEntries(filesIn(folder).map((file) => [file, readFileSync(join(folder, file), 'utf8')]));
 
 for (const { name, open } of servedDatabases()) {
-  describe(`A tenant that is exported as files, from ${name}`, () => {
+  describe(`tenant export to files, from ${name}`, () => {
     let database: TestDatabase;
     const folders: ConfigFolder[] = [];
     let running: TestService | undefined;
@@ -128,7 +128,7 @@ for (const { name, open } of servedDatabases()) {
       await root('PATCH', '/tenant/acme', { name: '***', description: '***' });
     };
 
-    it('stays unchanged, and can be imported as an equal tenant on another service', async () => {
+    it('leaves the tenant unchanged, and can be imported as an equal tenant on another service', async () => {
       const folder = newFolder();
       const { code, stderr } = await doExport(folder);
       expect([code, stderr]).to.deep.equal([0, '']);
@@ -161,7 +161,7 @@ for (const { name, open } of servedDatabases()) {
       }
     });
 
-    it('has no secret in its files, and the same files each time', async () => {
+    it('contains no secret, and the same files each time', async () => {
       const [one, other] = [newFolder(), newFolder()];
       expect((await doExport(one)).code).to.equal(0);
       expect((await doExport(other)).code).to.equal(0);
@@ -220,7 +220,7 @@ for (const { name, open } of servedDatabases()) {
       expect(readFileSync(join(folder.path, 'acme/tenant.json'), 'utf8')).to.include('"id": "acme"');
     });
 
-    it('must exist, and the export needs the secrets of the service', async () => {
+    it('fails for an unknown tenant and without the secrets of the service', async () => {
       const folder = newFolder();
       const settings = { ...SETTINGS, DATABASE_URL: database.url };
       const unknown = await run('config-export', ['nobody', folder.path], settings);
@@ -259,7 +259,7 @@ function withoutNotes(text: string): string {
   return text.replaceAll(/^note: .*\n/gm, '');
 }
 
-describe('Configuration files that are checked without a service', () => {
+describe('configuration files that are checked without a service', () => {
   let folder: ConfigFolder;
 
   beforeEach(() => {
@@ -334,7 +334,7 @@ describe('Configuration files that are checked without a service', () => {
     expect(stderr).to.match(/acme\/tenant\.yaml: kms: .*hose/);
   });
 
-  it('are not checked with an invalid KMS_CONFIG, none of whose secrets is printed', async () => {
+  it('are not checked with an invalid KMS_CONFIG, whose secrets are not printed', async () => {
     const { code, stderr } = await run('config-check', [folder.path], {
       ...SECRETS,
       KMS_CONFIG: JSON.stringify({ providers: { house: { ...VAULT, type: 'safe' } } }),
@@ -344,7 +344,7 @@ describe('Configuration files that are checked without a service', () => {
     expect(stderr).to.include('KMS_CONFIG: providers.house').and.not.include('a token of the vault');
   });
 
-  it('have all their faults listed, without secrets', async () => {
+  it('are reported with all faults, without secrets', async () => {
     folder.write({
       'acme/tenant.yaml': 'name: 7',
       'acme/presentation/who.json': { dcql_query: {}, accessKeyChainId: 'nowhere' },
@@ -391,7 +391,7 @@ describe('Configuration files that are checked without a service', () => {
     expect(stdout).to.match(/11 files of 2 tenants are right/);
   });
 
-  it('have no secret as responses show it', async () => {
+  it('are rejected with a masked secret', async () => {
     const auth = { type: 'apiKey', config: { headerName: 'X-Key', value: '***' } };
     const webhook = { url: 'https://backend.example/hook', auth };
     const registrar = { registrarUrl: 'https://registrar.example', oidcUrl: 'https://login.example' };
@@ -408,7 +408,7 @@ describe('Configuration files that are checked without a service', () => {
     expect(stderr.split('\n').filter((line) => line.includes('is what answers show for a secret'))).to.have.length(7);
   });
 
-  it('are found', async () => {
+  it('are found in the configured folder', async () => {
     const none = join(folder.path, 'none');
     const missing = await run('config-check', [none], SECRETS);
     expect([missing.code, missing.stderr]).to.deep.equal([1, `${none}: there is no such folder, or it cannot be read\n`]);

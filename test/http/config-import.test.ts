@@ -54,7 +54,7 @@ function importFolder(ports: Ports, folder: string, environment: Environment): P
 const PUBLIC_URL = 'http://localhost:3999';
 
 for (const { name, open, copy } of servedDatabases()) {
-  describe(`A folder of files that is imported at the start, into ${name}`, () => {
+  describe(`configuration folder that is imported at the start, into ${name}`, () => {
     let database: TestDatabase;
     let folder: ConfigFolder;
     let running: TestService | undefined;
@@ -193,7 +193,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect(JSON.parse(other ?? '{}').session_config).to.equal(null);
     });
 
-    itOfContents('leaves alone what it does not mention', async () => {
+    itOfContents('keeps resources that the folder does not contain', async () => {
       await beginImported();
       const service = await start();
       const admin = await asAdministrator(service);
@@ -214,7 +214,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect((await same('GET', '/verifier/config')).body).to.have.length(1);
     });
 
-    itOfContents('stops the start when a file is wrong: every fault of every file is named, and nothing is imported', async () => {
+    itOfContents('stops the start when a file is invalid: every fault of every file is named, and nothing is imported', async () => {
       await beginImported();
       const before = await dump(database.url);
       const more = { ...CARD, config: { ...CARD.config, scope: 'more' }, iaeActions: null };
@@ -293,7 +293,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect(await dump(database.url)).to.not.deep.equal(before);
     });
 
-    itOfContents('goes on where a crash ended it, wherever that was', async () => {
+    itOfContents('continues an import at the point where a crash ended it', async () => {
       const service = await start({ CONFIG_FOLDER: '' });
       const { container } = service.service;
       const ports = resolve(container, ImportFolder.needs);
@@ -316,7 +316,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect(await dump(database.url)).to.deep.equal(before);
     });
 
-    itOfContents('takes what another import was in the way of for no fault of the folder', async () => {
+    itOfContents('does not report conflicts with a concurrent import as faults of the folder', async () => {
       const service = await start({ CONFIG_FOLDER: '' });
       const ports = resolve(service.service.container, ImportFolder.needs);
       const environment = { ...SECRETS, PUBLIC_URL };
@@ -336,7 +336,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect((await dump(database.url))['tenants']).to.have.length(2);
     });
 
-    it('waits for a process that died only as long as its lease', async () => {
+    it('waits for a crashed process only until its lease ends', async () => {
       const service = await start({ CONFIG_FOLDER: '' });
       const ports = resolve(service.service.container, ImportFolder.needs);
       const environment = { ...SECRETS, PUBLIC_URL };
@@ -355,7 +355,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect((await dump(database.url))['tenants']).to.have.length(2);
     });
 
-    itOfContents('takes keys with certificates, and the same again once they have ended', async () => {
+    itOfContents('imports keys with certificates, and the same again once they have expired', async () => {
       const { key, certificates } = await broughtKey();
       folder.write({
         'acme/keys/access.json': { usageType: 'access', key: placeholder('ACME_ACCESS_KEY'), certificates },

@@ -30,7 +30,7 @@ const BOTH = ['openid4vp', 'org-iso-mdoc'];
 type Members = Record<string, any>;
 type OfPage = { readonly session: string; readonly uri: string; readonly requests: readonly Members[] };
 
-describe('a request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
+describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
   let shop: Shop;
   let licence: Held & { docType: string };
   let age: Held & { docType: string };
@@ -272,7 +272,7 @@ describe('a request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       const { claims: _, ...bare } = LICENCE;
       expect(await refusal({ dcql_query: { credentials: [bare] } })).to.match(/give claims/);
     });
-    it('with transaction data, here or in a request', async () => {
+    it('with transaction data, in the configuration or in a request', async () => {
       const type = 'pay';
       const transaction_data = [{ type, credential_ids: ['licence'] }];
       const transactionDataElements = { [type]: { namespace: NAMESPACE, element: 'hash' } };

@@ -8,7 +8,7 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 const PAGE = readFileSync(new URL('../../docs/external-oidc.md', import.meta.url), 'utf8');
 
 /** A provider whose issuer ends in a slash, as those of several products do. */
-describe('an external OpenID provider', () => {
+describe('external OpenID provider', () => {
   const key = newKey();
   let server: Server;
   let issuer: string;
@@ -76,7 +76,7 @@ describe('an external OpenID provider', () => {
     ['a token bound to a certificate', { cnf: { 'x5t#S256': 'c' } }, { typ: 'JWT' }, /bound to a key/],
     ['a token bound to nothing that we know', { cnf: null }, { typ: 'at+jwt' }, /bound to a key/],
   ] as const) {
-    it(`gives no access by ${what}`, async () => {
+    it(`grants no access by ${what}`, async () => {
       const bad = token({ ...tenant(), ...claims }, { ...header, alg: 'ES256', kid: '1' });
       for (const scheme of ['Bearer', 'DPoP']) {
         const headers = { Authorization: `${scheme} ${bad}` };
@@ -92,7 +92,7 @@ describe('an external OpenID provider', () => {
     expect((await call(marked, 'GET', '/issuer/credentials')).status).to.equal(200);
   });
 
-  it('is compared exactly, including a trailing slash', async () => {
+  it('has an issuer that is compared exactly, including a trailing slash', async () => {
     const other = await start(issuer.replace(/\/$/, ''));
     try {
       const refused = await call(token(manager()), 'GET', '/tenant', undefined, other);
@@ -105,7 +105,7 @@ describe('an external OpenID provider', () => {
     expect([answer.status, answer.body.detail]).to.deep.equal([401, 'the access token comes from another issuer than OIDC names']);
   });
 
-  it('learns from the error which claims its tokens lack', async () => {
+  it('gets an error that names the claims that its tokens lack', async () => {
     const { azp: _, ...nobody } = tenant() as Record<string, unknown>;
     const { tenant_id: __, ...nowhere } = tenant() as Record<string, unknown>;
     const needs = 'does not say who calls: it needs tenant_id (OIDC_SUB), and client_id or azp';

@@ -167,7 +167,7 @@ describe('A presentation before an issuance', () => {
   });
 
   for (const wire of WIRES) {
-    it(`is encrypted to a key of this request, in the vocabulary of ${wire.name}`, async () => {
+    it(`is encrypted to a key of this request, with the parameter names of ${wire.name}`, async () => {
       const [one, other] = [await ask('sealed', issuer.wallet(wire)), await ask('sealed', issuer.wallet(wire))];
       const { wallet, asked } = one;
       expect(asked.request.response_mode).to.equal(`${wire.responseMode}.jwt`);

@@ -43,7 +43,7 @@ describe('issuing through HTTP', () => {
   const expectError = (answer: Answer, status: number, error: string) =>
     expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error]);
 
-  it('walks a session from active to fetched to completed', async () => {
+  it('moves a session from active to fetched to completed', async () => {
     const { uri, session } = await offer();
     expect(await statusOf(session)).to.equal('active');
     const accessToken = await wallet.accessToken(uri);
@@ -151,7 +151,7 @@ describe('issuing through HTTP', () => {
       expect((await wallet.redeem(mine)).status, 'and changes nothing').to.equal(200);
     });
 
-    it('does not give the tokens of the wallet that redeemed to someone who only saw the offer', async () => {
+    it('does not return the tokens of the wallet to a client that only saw the offer', async () => {
       const code = await wallet.code((await offer({ tx_code: '493536' })).uri);
       const redeemed = await wallet.redeem(code, { tx_code: '493536' });
       const thief = new RawWallet(service, wallet.tenant);
@@ -172,12 +172,12 @@ describe('issuing through HTTP', () => {
       expectError(await wallet.redeem(code), 400, 'invalid_grant');
     });
 
-    it('does not exist without a tenant, regardless of the request', async () => {
+    it('returns 404 for an unknown tenant, regardless of the request', async () => {
       const answer = await service.call('POST', '/nobody/token', { form: {} });
       expect(answer.status, answer.text).to.equal(404);
     });
 
-    it('requires the agreed transaction code and invalidates the offer at the fifth wrong one', async () => {
+    it('requires the transaction code and invalidates the offer at the fifth wrong one', async () => {
       const { uri } = await offer({ tx_code: '493536', tx_code_description: 'Six digits' });
       const described = (await wallet.offer(uri))['grants'] as Record<string, Record<string, unknown>>;
       expect(described[PRE_AUTHORIZED]?.['tx_code']).to.deep.equal({ input_mode: 'numeric', length: 6, description: 'Six digits' });
@@ -197,7 +197,7 @@ describe('issuing through HTTP', () => {
       expectError(await wallet.redeem(code, { tx_code: '4935' }), 400, 'invalid_grant');
     });
 
-    it('narrows to authorization_details and then names identifiers', async () => {
+    it('narrows the scope to authorization_details and returns identifiers', async () => {
       const { uri } = await offer({ credentialConfigurationIds: ['pid', 'other'] });
       const details = [{ type: 'openid_credential', credential_configuration_id: 'pid', extra: 1 }];
       const code = await wallet.code(uri);
@@ -322,7 +322,7 @@ describe('issuing through HTTP', () => {
       });
     }
 
-    it('may write the URL differently, have a fast clock and add properties', async () => {
+    it('may write the URL differently, have a clock that is ahead and add properties', async () => {
       for (const payload of [
         { htu: `${url().replace('localhost', 'LOCALHOST')}?x=1#y` },
         { htu: url().replace('/acme', '/%61cme') },
@@ -519,7 +519,7 @@ describe('issuing through HTTP', () => {
     });
   });
 
-  it('accept bearer tokens for five minutes when the tenant does not want DPoP', async () => {
+  it('accepts bearer tokens for five minutes when the tenant does not require DPoP', async () => {
     const { token: admin } = await createTenant(service, 'bearer');
     await service.call('POST', '/issuer/config', { token: admin, json: { display: [{ name: 'B' }], dPopRequired: false } });
     await service.call('POST', '/issuer/credentials', { token: admin, json: CREDENTIAL });

@@ -24,7 +24,7 @@ const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve }).pri
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
 const locked = { cipher: 'aes-256-cbc', passphrase: 'secret', format: 'pem' } as const;
 
-describe('A key that was generated elsewhere', () => {
+describe('key that was generated externally', () => {
   let service: TestService;
   let token: string;
 
@@ -65,7 +65,7 @@ describe('A key that was generated elsewhere', () => {
     accepted.push([`PKCS#8 for ${alg}`, pkcs8(key), key, alg], [`a JWK for ${alg}`, jwk(key), key, alg]);
   }
   for (const [what, key, object, alg] of accepted) {
-    it(`is imported as ${what} and certified by an authority of its own`, async () => {
+    it(`is imported as ${what} and certified by its own authority`, async () => {
       const answer = await bring({ key, subjectName: 'Brought' });
       expect(answer.status, answer.text).to.equal(201);
       const { d, ...publicHalf } = jwk(object);

@@ -15,7 +15,7 @@ const query = (path: readonly string[]) => ({
   credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:photo'] }, claims: [{ path }] }],
 });
 
-describe('a credential with a large image', () => {
+describe('credential with a large image', () => {
   let shop: Shop;
   let backend: Backend;
 
@@ -106,7 +106,7 @@ describe('a credential with a large image', () => {
     expect((await shop.session(asked.session))['status']).to.equal('completed');
   });
 
-  it('is rejected on completion of a deferred transaction when no verifier could read it, naming the limit', async () => {
+  it('is rejected on completion of a deferred transaction when no verifier could read it, with the limit in the message', async () => {
     const text = 'ä, '.repeat(8_000);
     const answer = await issue('visible', { portrait: text });
     expect(answer.status).to.equal(400);
@@ -173,7 +173,7 @@ describe('a credential with a large image', () => {
     expect((await collect(inline, 'typed')).status).to.equal(200);
   });
 
-  it('is rejected in an offer of more than 1 MiB, naming the limit', async () => {
+  it('is rejected in an offer of more than 1 MiB, with the limit in the message', async () => {
     const claims = { portrait: 'x'.repeat(1024 * 1024) };
     const inline = { ...preAuthorized('hidden'), credentialClaims: { hidden: { type: 'inline', claims } } };
     const answer = await shop.call('POST', '/issuer/offer', inline, shop.acme.token);
@@ -196,5 +196,5 @@ describe('a credential with a large image', () => {
     expect([small.status, small.body.credentials.length]).to.deep.equal([200, 30]);
   });
 
-  it('fits into a credential when an offer of 1 MiB carries it', () => expect(MAX_CLAIMS_LENGTH).to.be.greaterThan((1024 * 1024 * 4) / 3));
+  it('fits into a credential when an offer of 1 MiB contains it', () => expect(MAX_CLAIMS_LENGTH).to.be.greaterThan((1024 * 1024 * 4) / 3));
 });

@@ -16,7 +16,7 @@ const ISSUED = '/registration-certificates';
 const [PID] = REGISTERED;
 const wider = { credentials: [{ ...REGISTERED_QUERY.credentials[0], claims: [{ path: ['given_name'] }, { path: ['family_name'] }] }] };
 
-describe('The registration certificate of a request', () => {
+describe('registration certificate of a request', () => {
   let world: RegistrarWorld;
   let registrar: TestRegistrar;
   let count = 0;
@@ -95,7 +95,7 @@ describe('The registration certificate of a request', () => {
       expect(registrar.at(ISSUED)[2]?.body).to.deep.include({ purpose: own });
     });
 
-    it('has no other place in a request, and is rejected nowhere', async () => {
+    it('is accepted at one place of a request, and rejected at any other', async () => {
       const purpose = [{ lang: 'en', content: 'Opening an account' }];
       const certificate = registrar.certificate(REGISTERED);
       for (const registrationCert of [null, { jwt: certificate }]) {
@@ -159,7 +159,7 @@ describe('The registration certificate of a request', () => {
       }
     });
 
-    it('is never omitted: no registrar, no request', async () => {
+    it('is never omitted: without a registrar, no request is created', async () => {
       registrar.payload = { exp: now() + 2 };
       const { id } = await sent({ body: { intermediary: 'shorter' } });
       passTime(1_500);
@@ -266,7 +266,8 @@ describe('The registration certificate of a request', () => {
       }
     });
 
-    it('is rejected when it does not cover the query (V18)', async () => {
+    // V18
+    it('is rejected when it does not cover the query', async () => {
       const jwt = registrar.certificate(REGISTERED);
       await refused({ jwt }, 'registrationCert', '["family_name"]', { dcql_query: wider });
     });
@@ -294,7 +295,8 @@ describe('The registration certificate of a request', () => {
       await refused({ jwt: `${header}.${payload}.${signature}` }, 'registrationCert', 'its signature');
     });
 
-    it('is rejected once it has expired (V18)', async () => {
+    // V18
+    it('is rejected once it has expired', async () => {
       registrar.payload = { exp: now() - 57 };
       const { id } = await sent({ jwt: registrar.certificate(REGISTERED) });
       passTime(3_100);

@@ -17,7 +17,7 @@ const WITHHELD = [
   ...['trust-lists/notices.json', 'trust-lists/pid.json'],
 ].map((file) => `narrow/${file}`);
 
-describe('The configuration folder of an earlier release', function () {
+describe('configuration folder of an earlier release', function () {
   this.timeout(60_000);
   let service: TestService | undefined;
   afterEach(async () => {

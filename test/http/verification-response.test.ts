@@ -145,7 +145,7 @@ describe('A response to a presentation request', () => {
     }
 
     // N47
-    it('when it is an error with a long text of markup, of which little is stored', async () => {
+    it('when it is an error with a long text with markup, of which only the beginning is stored', async () => {
       const asked = await shop.ask();
       const error_description = `<script>alert(1)</script>\u0007${'long '.repeat(20_000)}`;
       const { state } = asked.payload;
