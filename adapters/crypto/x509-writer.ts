@@ -79,7 +79,7 @@ export class X509Writer extends CertificateAuthority {
   ): Promise<Buffer> {
     const issuer = parseIssuer(certificate);
     const { publicJwk } = issuer;
-    if (publicJwk === undefined) throw new Error('The issuing certificate has a key of another kind.');
+    if (publicJwk === undefined) throw new Error('The issuing certificate has a key of another type.');
     const list = await X509CrlGenerator.create(
       {
         issuer: new Name(Buffer.from(issuer.subject, 'hex')),

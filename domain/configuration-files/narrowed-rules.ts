@@ -36,7 +36,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     path: /^walletProviderTrustLists\.\d+$/,
     message: /not a list of wallet providers/,
     acceptedBy: FIRST_RELEASE,
-    because: 'a list of issuers vouches for no wallet, so every wallet would be rejected',
+    because: 'a list of credential issuers names no wallet provider, so every wallet would be rejected',
     change: 'name a list of wallet providers',
   },
   {
@@ -132,7 +132,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     path: /^entities\.\d+\.info\.name$/,
     message: /^Readers cannot tell this entity/,
     acceptedBy: FIRST_RELEASE,
-    because: 'security: the revocations of one entity would count for the other',
+    because: 'security: the revocations of one entity would apply to the other',
     change: 'give each entity its own name',
   },
   {
@@ -155,7 +155,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     path: /^$/,
     message: /\bQUOTA_[A-Z_]+/,
     acceptedBy: FIRST_RELEASE,
-    because: 'security: a tenant cannot use up the memory of others',
+    because: 'security: one tenant must not use up the memory of other tenants',
     change: 'raise the setting that the message names',
   },
 ];
