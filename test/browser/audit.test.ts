@@ -41,7 +41,7 @@ describe('audit log page', function () {
     await table.getByText('trust-list', { exact: true }).waitFor();
     expect(page.url()).to.include('kind=key-chain');
     await page.getByLabel('Kind').selectOption('');
-    await page.getByLabel('Id of the thing').fill('planted');
+    await page.getByLabel('Id of the changed object').fill('planted');
     await table.getByText('signing', { exact: true }).waitFor({ state: 'detached' });
     await table.locator('summary').first().click();
     const set = table.getByRole('region', { name: 'Set', exact: true }).first();
@@ -50,8 +50,8 @@ describe('audit log page', function () {
     const untold = table.getByRole('region', { name: 'Values not in the log' });
     await untold.first().getByText('secret', { exact: true }).waitFor();
     await expectAccessible(page, 'an entry in full');
-    await page.getByLabel('Id of the thing').fill('');
-    await page.getByLabel('Id of the thing').press('Enter');
+    await page.getByLabel('Id of the changed object').fill('');
+    await page.getByLabel('Id of the changed object').press('Enter');
     await page.getByRole('button', { name: /Number/ }).click();
     await table.getByRole('row').nth(1).getByRole('cell').first().getByText('1', { exact: true }).waitFor();
   });

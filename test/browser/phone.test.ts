@@ -59,7 +59,7 @@ describe('phone of the console', function () {
     await page.getByText('The phone cannot use this request.').waitFor();
     expect(await page.getByLabel(/Transaction code/).count()).to.equal(0);
     expect(await page.locator('.phone details p').isVisible()).to.equal(false);
-    await page.getByText('In the words of the wallet').click();
+    await page.getByText('Text of the wallet').click();
     await page.locator('.phone details p').waitFor();
     await expectAccessible(page, 'what is no request');
     await expectFits(page, 'what is no request');

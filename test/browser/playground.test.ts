@@ -8,10 +8,10 @@ import { picture } from './support/picture.ts';
 /** What the phone does wrong, and what the verifier says of it. */
 const WAYS: readonly (readonly [string, RegExp])[] = [
   ['Change a claim', /not the one that the issuer signed/],
-  ['Answer another request', /signed for another request/],
+  ['Respond to another request', /signed for another request/],
   ['Send an old proof of possession', /long before this request/],
   ['Show somebody else', /somebody else’s card/],
-  ['Keep a claim back', /asked for is missing/],
+  ['Withhold a claim', /asked for is missing/],
 ];
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });

@@ -108,7 +108,7 @@ describe('rates page', function () {
     const page = await come('one-question', 'webhooks');
     await page.getByText('presentation: 100 % delivered (1 delivered, 0 failed, 0 pending)').waitFor();
     await page.evaluate('location.hash = "rates"');
-    await page.getByText('rates are about all').waitFor();
+    await page.getByText('rates cover all').waitFor();
     await expectAccessible(page, 'refused');
   });
 });

@@ -312,10 +312,10 @@ describe('AuthorizationServers: userinfo', () => {
   const bad: readonly [what: string, answer: () => Answer, told: string][] = [
     ['another subject', () => ({ json: { sub: 'u-2' } }), 'bad_answer userinfo_subject'],
     ['no subject', () => ({ json: { name: 'Ada' } }), 'bad_answer userinfo_subject'],
-    ['a subject that is no text', () => ({ json: { sub: ['u-1'] } }), 'bad_answer userinfo_subject'],
+    ['a subject that is not a string', () => ({ json: { sub: ['u-1'] } }), 'bad_answer userinfo_subject'],
     ['a list', () => ({ json: [{ sub: 'u-1' }] }), 'bad_answer userinfo_malformed'],
     ['a page', () => text('<html>', { 'content-type': 'text/html' }), 'bad_answer userinfo_malformed'],
-    ['a member twice', () => text('{"sub":"u-1","sub":"u-1"}'), 'bad_answer userinfo_malformed'],
+    ['a property twice', () => text('{"sub":"u-1","sub":"u-1"}'), 'bad_answer userinfo_malformed'],
     ['deep nesting', () => text(`{"sub":"u-1","a":${'['.repeat(500)}${']'.repeat(500)}}`), 'bad_answer userinfo_malformed'],
     ['more than fits', () => ({ json: { sub: 'u-1', name: 'x'.repeat(70_000) } }), 'too_large userinfo'],
     ['a signed answer about somebody else', () => signed({ sub: 'u-2' }), 'bad_answer userinfo_subject'],

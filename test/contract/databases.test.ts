@@ -30,7 +30,7 @@ describe('database address', () => {
       const name = new URL(url).pathname.slice(1);
       for (const migrates of [true, false]) {
         expect(await messageOf(openDatabase({ url, poolSize: 2, migrates }))).to.equal(
-          `DATABASE_URL: there is no ${urlWithoutCredentials(url)}; make it, or correct its name`,
+          `DATABASE_URL: ${urlWithoutCredentials(url)} does not exist; create it, or correct its name`,
         );
       }
       const found = await rawSql(made.url, (run) => run(`select 1 from pg_database where datname = '${name}'`));
@@ -114,7 +114,7 @@ describe('database address', () => {
       const before = await sealed();
       for (const at of [url, `sqlite:${alias}`]) {
         const refused = await messageOf(open(at, newer));
-        expect(refused).to.match(/^another service has .*\.sqlite; several at once need PostgreSQL/);
+        expect(refused).to.match(/^another service uses .*\.sqlite; several processes require PostgreSQL/);
       }
       expect(await sealed(), 'nothing was written').to.deep.equal(before);
       await (await OrmStore.open({ url, poolSize: 2, migrates: false }, cipher)).close();

@@ -30,7 +30,7 @@ describe('LocalKms', () => {
     local.sign(signingKey('acme', one), 'warm');
     const swapped: StoredKey = { ...one, sealedKey: two.sealedKey ?? '' };
     expect(() => local.sign(signingKey('acme', swapped), 'data')).to.throw();
-    expect(() => local.sign({ tenantId: 'acme', handle: one.handle }, 'data')).to.throw('private half');
+    expect(() => local.sign({ tenantId: 'acme', handle: one.handle }, 'data')).to.throw('private key');
   });
 
   describe('import', () => {

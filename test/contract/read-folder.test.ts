@@ -121,7 +121,7 @@ describe('configuration folder', () => {
 
   it('detects a tenant folder that is given instead of its parent folder', () => {
     write({ 'tenant.yaml': 'name: A', 'keys/signing.json': '{}', 'stray.txt': '' });
-    expect(read().faults).to.deep.equal([{ file: '', path: '', message: 'this looks like one tenant; give the folder above it' }]);
+    expect(read().faults).to.deep.equal([{ file: '', path: '', message: 'this is the folder of one tenant; use its parent folder' }]);
     write({ 'a/tenant.json': '{"name": "A"}' });
     expect(read().faults.map(({ file }) => file)).to.deep.equal(['keys/signing.json', 'stray.txt', 'tenant.yaml']);
   });
@@ -140,11 +140,11 @@ describe('configuration folder', () => {
       const { documents, faults } = read();
       expect(documents.map(({ file }) => file)).to.deep.equal(['a/keys/real.json', 'a/tenant.json']);
       expect(faults.map(({ file, message }) => `${file} ${message.split(' ').slice(0, 4).join(' ')}`)).to.deep.equal([
-        'a/clients is a link that',
-        'a/keys/dangling.json leads nowhere or cannot',
-        'a/keys/loop.json leads nowhere or cannot',
-        'a/registrar.json is a link that',
-        'b is a link that',
+        'a/clients is a symbolic link',
+        'a/keys/dangling.json is a broken link',
+        'a/keys/loop.json is a broken link',
+        'a/registrar.json is a symbolic link',
+        'b is a symbolic link',
       ]);
     } finally {
       rmSync(outside, { recursive: true, force: true });
@@ -155,7 +155,7 @@ describe('configuration folder', () => {
     write({ 'a/tenant.json': '{}' });
     execFileSync('mkfifo', [join(folder, 'a/registrar.json')]);
     expect(faults()).to.have.length(1);
-    expect(faults()[0]).to.match(/^a\/registrar.json\|\|has no business here/);
+    expect(faults()[0]).to.match(/^a\/registrar.json\|\|is not expected here/);
   });
 
   it('limits the number and sizes of files', () => {
@@ -165,7 +165,7 @@ describe('configuration folder', () => {
     for (let i = 0; i <= MAX_FILES; i++) writeFileSync(join(folder, `a/clients/${i}.json`), '{}');
     expect(read().documents).to.have.length(MAX_FILES);
     expect(faults()).to.include('a/tenant.json||has more than 1024 KiB');
-    expect(faults().filter((fault) => fault.includes(`more than ${MAX_FILES} files`))).to.have.length(1);
+    expect(faults().filter((fault) => fault.includes(`limit of ${MAX_FILES} files`))).to.have.length(1);
   });
 
   it('is rejected when it does not exist', () => {

@@ -161,7 +161,7 @@ for (const kind of databases()) {
         () => undefined,
         (error: unknown) => error as Error,
       );
-      expect(refusal?.message).to.match(/MASTER_SECRET is not the one.*list every former one behind it/);
+      expect(refusal?.message).to.match(/MASTER_SECRET is not the one.*list every former secret after it/);
     });
 
     it('is opened without a former secret under which data were only read', async () => {
@@ -183,7 +183,7 @@ for (const kind of databases()) {
           () => undefined,
           (error: unknown) => error as Error,
         );
-        expect(refusal?.message).to.match(/or not all of those that did/);
+        expect(refusal?.message).to.match(/or not all of them are set/);
       }
     });
   });

@@ -130,7 +130,7 @@ describe('RemoteWebhooks', () => {
 
   for (const [name, text] of Object.entries({
     'plain text': 'OK',
-    'a doubled member': '{"a":1,"a":2}',
+    'a doubled property': '{"a":1,"a":2}',
     'invalid UTF-8': Buffer.from([0x22, 0xff, 0x22]),
   })) {
     it(`fails when the response is ${name}`, async () => {

@@ -60,7 +60,7 @@ for (const kind of databases()) {
       expect(lines[0]).to.match(/^_service=\d+:\S+$/);
       expect(lines[1]).to.match(/^acme=7:\S+$/);
       expect(lines[2]).to.match(/^bravo=7:\S+$/);
-      expect(errors).to.include('3 chains, all are whole');
+      expect(errors).to.include('3 chains, all are intact');
       const created = await service.call('POST', '/key-chain', { token, json: { usageType: 'signing' } });
       expect(created.status).to.equal(201);
       const expected = lines.flatMap((line) => ['--expect', line]);
@@ -68,12 +68,9 @@ for (const kind of databases()) {
       expect(later.code, later.errors).to.equal(0);
       expect(later.lines[1]).to.match(/^acme=8:/);
       const other = await verify(['--expect', `acme=7:${lines[2]?.split(':')[1]}`]);
-      expect([other.code, other.lines[1]]).to.deep.equal([1, 'acme FAULT unexpected at 7: entry 7 is another one than was expected']);
+      expect([other.code, other.lines[1]]).to.deep.equal([1, 'acme FAULT unexpected at 7: entry 7 differs from the expected entry']);
       const gone = await verify(['--expect', 'gone=7:hash']);
-      expect([gone.code, gone.lines.at(-1)]).to.deep.equal([
-        1,
-        'gone FAULT removed at 1: there is no such chain, but it has had an entry 7',
-      ]);
+      expect([gone.code, gone.lines.at(-1)]).to.deep.equal([1, 'gone FAULT removed at 1: the chain does not exist, but it had an entry 7']);
     });
 
     it('distinguishes another master secret from a tampered log', async () => {
@@ -96,7 +93,7 @@ for (const kind of databases()) {
     });
 
     it('prints its usage and the fault of invalid arguments', async () => {
-      const form = 'is not <chain>=<sequence>:<hash>, as this command prints it';
+      const form = 'must be <chain>=<sequence>:<hash>, as this command prints it';
       for (const [wrong, fault] of [
         [['--expect'], "Option '--expect <value>' argument missing"],
         [['--expect', 'acme'], `--expect acme: ${form}`],
@@ -117,7 +114,7 @@ for (const kind of databases()) {
       const production = await verify([], { MASTER_SECRET: '' });
       expect([production.code, production.errors]).to.deep.equal([
         1,
-        'the audit log was not verified: MASTER_SECRET: is missing; in production it has to stand in the environment\n',
+        'the audit log was not verified: MASTER_SECRET: is missing; in production it must be set in the environment\n',
       ]);
       const elsewhere = { MASTER_SECRET: '', NODE_ENV: '', DATA_FOLDER: '/nowhere/data' };
       const { code, errors } = await verify([], elsewhere);
@@ -137,7 +134,7 @@ for (const kind of databases()) {
         'acme FAULT altered at 3: entry 3 was altered or inserted, or an entry before it was removed',
         'bravo FAULT truncated at 7: entry 7 is missing at the end',
       ]);
-      expect(errors).to.include('3 chains, 2 of them not as the service wrote them');
+      expect(errors).to.include('3 chains, 2 of them were tampered with');
     });
   });
 
@@ -272,7 +269,7 @@ for (const kind of databases()) {
       const { code, lines, errors } = await verify();
       expect(code, errors).to.equal(1);
       expect(lines[1]).to.equal(
-        'acme FAULT unexpected at 1: there is such a tenant, but the log of the service has no creation of it, and the log is not younger',
+        'acme FAULT unexpected at 1: the tenant exists, but the log of the service contains no creation of it, although the log is older',
       );
     });
 
@@ -281,13 +278,13 @@ for (const kind of databases()) {
       await tamper(`delete from tenants where id = 'acme'`);
       const left = await verify();
       const gone =
-        'acme FAULT removed at 1: there is no such tenant, and the log of the service has no removal of it, which ' +
-        'speaks of it last in entry 2';
+        'acme FAULT removed at 1: the tenant does not exist, and the log of the service contains no removal of it, whose ' +
+        'last entry about it is 2';
       expect([left.code, left.lines[1]]).to.deep.equal([1, gone]);
       await empty(`tenant_id = 'acme'`);
       const { code, lines, errors } = await verify();
       expect([code, lines.length, lines.at(-1)]).to.deep.equal([1, 3, gone]);
-      expect(errors).to.include('3 chains, 1 of them not as the service wrote them');
+      expect(errors).to.include('3 chains, 1 of them were tampered with');
       // What the service itself removes is missed by nobody.
       const token = await (service as TestService).rootToken();
       await service?.call('DELETE', '/tenant/bravo', { token });
@@ -303,7 +300,8 @@ for (const kind of databases()) {
       await makeTenants('acme');
       const { code, lines } = await verify();
       expect([code, lines[1]]).to.satisfy(
-        ([code, line]: [number, string]) => code === 1 && /^acme FAULT unexpected at 1: the tenant was made again by entry \d+/.test(line),
+        ([code, line]: [number, string]) =>
+          code === 1 && /^acme FAULT unexpected at 1: the tenant was created again by entry \d+/.test(line),
       );
     });
 

@@ -25,7 +25,7 @@ for (const { name, open } of databases())
         await Promise.all(processes.map((each) => each.stop()));
         const refused = started.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
         if (name === 'postgres') expect(refused).to.deep.equal([]);
-        else expect(refused.join()).to.match(/another service has .*; several at once need PostgreSQL/);
+        else expect(refused.join()).to.match(/another service uses .*; several processes require PostgreSQL/);
         const rows = await dump(database.url);
         expect(rows['tenants']).to.have.length(2);
         expect(rows['key_chains']).to.have.length(9);

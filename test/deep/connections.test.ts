@@ -30,15 +30,15 @@ const CASES: Readonly<Record<string, readonly [bytes: string | Buffer, statuses:
     `POST /oauth2/token HTTP/1.1\r\n${HOST}${JSON_TYPE}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     [400],
   ],
-  'an absolute address that is none': [`GET http://[::1/health HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, [400]],
+  'an absolute address that is invalid': [`GET http://[::1/health HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, [400]],
   'a negative length': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Content-Length: -1\r\n\r\n`, [400]],
   'a chunk of nonsense': [`POST /oauth2/token HTTP/1.1\r\n${HOST}${JSON_TYPE}Transfer-Encoding: chunked\r\n\r\nzz\r\nxx\r\n`, [400]],
-  'a transfer encoding that nobody knows': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Transfer-Encoding: gzip, nonsense\r\n\r\n`, [400, 501]],
+  'a transfer encoding that is unknown': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Transfer-Encoding: gzip, nonsense\r\n\r\n`, [400, 501]],
   'an expectation that nobody meets': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Expect: the-unexpected\r\nConnection: close\r\n\r\n`, [417]],
   'a tunnel': [`CONNECT example.com:443 HTTP/1.1\r\n${HOST}\r\n`, []],
   'a star': [`OPTIONS * HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, [400, 404, 405]],
   'a method that does not exist': [`BREW / HTTP/1.1\r\n${HOST}\r\n`, [400, 405]],
-  'the address of somebody else': [`GET http://evil.example/nowhere HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, [404]],
+  'the address of another party': [`GET http://evil.example/nowhere HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, [404]],
   'a protocol that we do not speak': [`GET /nowhere HTTP/1.1\r\n${HOST}Upgrade: websocket\r\nConnection: Upgrade, close\r\n\r\n`, [404]],
 };
 

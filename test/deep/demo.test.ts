@@ -56,7 +56,7 @@ describe('The demo', () => {
     const { code, output } = await run({ PORT: String(port) });
     other.close();
     expect(code).to.equal(1);
-    expect(output).to.include(`port ${port} is taken; set PORT to another one`);
+    expect(output).to.include(`port ${port} is in use; set PORT to another one`);
   });
 });
 

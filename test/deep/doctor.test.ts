@@ -159,7 +159,7 @@ describe('doctor', () => {
         const bad = await subject.examine({ DATABASE_URL: limited.href }, '--offline');
         expect(bad.code, bad.stdout).to.equal(2);
         expect(messages(bad.findings, 'fault', 'database'))
-          .to.include('may make no tables')
+          .to.include('may not create tables')
           .and.to.include('may not read and write');
         expect(bad.stdout).to.not.include('word-of-the-role');
       } finally {
@@ -203,7 +203,7 @@ describe('doctor', () => {
         await rawSql(url, (run) => run(`alter database ${name} set default_transaction_read_only = on`));
         const { code, findings } = await subject.examine({ DATABASE_URL: url }, '--offline');
         expect(code).to.equal(2);
-        expect(messages(findings, 'fault', 'database')).to.include('takes no writes');
+        expect(messages(findings, 'fault', 'database')).to.include('rejects writes');
       } finally {
         await standby?.drop();
       }

@@ -71,7 +71,7 @@ describe('examples', () => {
     it('prints the fault and the remedy in one line, and leaves no file', async () => {
       const file = join(folder, 'none.env');
       expect((await make(['twice'])).code).to.equal(0);
-      await refused(make(['twice', file]), /a tenant of this id exists already; .* another id than "twice"$/m);
+      await refused(make(['twice', file]), /a tenant with this id already exists; .* another id than "twice"$/m);
       const elsewhere = /cannot be reached\. Start the service; .* set VIDIMUS_URL/;
       await refused(make(['one', file], { VIDIMUS_URL: 'http://localhost:1' }), elsewhere);
       await refused(make(['one', file], { AUTH_CLIENT_SECRET: 'x'.repeat(32) }), /does not know this AUTH_CLIENT_ID/);

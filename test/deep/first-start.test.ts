@@ -74,7 +74,7 @@ describe('first start', () => {
       ['AUTH_CLIENT_SECRETS', 'AUTH_CLIENT_SECRET'],
     ] as const) {
       const start = () => prepareFirstStart({ DATA_FOLDER: data, [name]: secret });
-      expect(start, name).to.throw(SettingsError, `${name}: is no setting; did you mean ${meant}?`);
+      expect(start, name).to.throw(SettingsError, `${name}: is not a setting; did you mean ${meant}?`);
       expect(start, name).to.not.throw(SettingsError, secret);
     }
     expect(existsSync(data)).to.equal(false);
@@ -247,7 +247,7 @@ describe('start without installed packages', () => {
     const { status, stderr } = spawnSync(process.execPath, [main, '--port', '4000'], { encoding: 'utf8' });
     expect([status, stderr.trim()]).to.deep.equal([
       2,
-      'Vidimus takes no arguments; it is set by environment variables, which docs/settings.md lists.',
+      'Vidimus accepts no arguments; it is configured by the environment variables in docs/settings.md.',
     ]);
   });
 });
@@ -331,7 +331,7 @@ describe('program that npm start runs', () => {
   it('is built from the sources, and rebuilt after a source was changed, added or removed', () => {
     const built = join(tree, 'dist/bootstrap/main.js');
     expect(program()).to.equal(built);
-    expect(refuse(built)).to.include('takes no arguments');
+    expect(refuse(built)).to.include('accepts no arguments');
     const source = join(tree, 'bootstrap/run.ts');
     for (const [word, change] of [
       ['changed', () => appendFileSync(source, "\nconsole.error('changed');\n")],

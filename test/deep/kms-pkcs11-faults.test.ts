@@ -22,7 +22,7 @@ if (hasSoftHsm()) {
         const kms = await hsm.open('hsm', 'later');
         expect(kms.algorithms).to.have.length(4);
         expect(await messageOf(() => kms.assertReachable())).to.equal(
-          'the key provider "hsm" does not work: no token is labelled "later"; the library shows 0 initialized ones',
+          'the key provider "hsm" does not work: no token has the label "later"; the library shows 0 initialized tokens',
         );
         expect(await reasonOf(() => kms.generate('acme', 'ES256'))).to.contain('"later"');
         hsm.addToken('later');
@@ -54,16 +54,16 @@ if (hasSoftHsm()) {
       const flags = () => hsm.beside('locked', (other, _, slot) => other.C_GetTokenInfo(slot).flags & WRONG_PIN_GIVEN);
       const kms = await hsm.open('hsm', 'locked');
       expect(flags()).to.equal(WRONG_PIN_GIVEN);
-      expect(await messageOf(() => kms.assertReachable())).to.match(/the PIN was refused .*CKR_PIN_INCORRECT.*correct it and restart/);
+      expect(await messageOf(() => kms.assertReachable())).to.match(/the PIN was rejected .*CKR_PIN_INCORRECT.*correct it and restart/);
       hsm.beside('locked', (other, session) => {
         other.C_Login(session, 1, 'another-pin');
         other.C_SetPIN(session, 'another-pin', PIN);
         other.C_Logout(session);
       });
       // From now on it would be the right one.
-      expect(await reasonOf(() => kms.generate('acme', 'ES256'))).to.contain('the PIN was refused');
+      expect(await reasonOf(() => kms.generate('acme', 'ES256'))).to.contain('the PIN was rejected');
       const again = await hsm.open('again', 'locked');
-      expect(await messageOf(() => again.assertReachable())).to.contain('the PIN was refused');
+      expect(await messageOf(() => again.assertReachable())).to.contain('the PIN was rejected');
       expect(flags()).to.equal(0);
     });
 

@@ -200,7 +200,7 @@ describeWithOpenBao('Vault signature batches', (binary) => {
     'that is too long': ({ signature }) => ({ signature: `${signature}AAAA` }),
     'in another alphabet': ({ signature }) => ({ signature: String(signature).replace(/.{4}$/, '+/==') }),
     'that is a ciphertext of another form': () => ({ signature: 'AAAA' }),
-    'that is no text': () => ({ signature: 1 }),
+    'that is not a string': () => ({ signature: 1 }),
     'that is missing': () => ({}),
   };
   for (const [name, change] of Object.entries(spoilt)) {

@@ -64,7 +64,7 @@ describeWithOpenBao('Vault that fails', (binary) => {
     const vault = await provider({ address });
     expectUnavailable(await failing(() => vault.generate('acme', 'ES256')), /no connection \(ECONNREFUSED\)/);
     expect(await checked(vault)).to.equal(
-      `Vault at ${address}: no connection (ECONNREFUSED); is the address right, and does the server run?`,
+      `Vault at ${address}: no connection (ECONNREFUSED); check the address and that the server is running`,
     );
     const nowhere = await provider({ address: 'http://vault.invalid:8200' });
     expect(await checked(nowhere)).to.match(/no connection \((ENOTFOUND|EAI_AGAIN)\)/);
@@ -235,10 +235,13 @@ describeWithOpenBao('Vault that fails', (binary) => {
       'a namespace that is missing': [async () => ({ namespace: 'nowhere' }), /login by token was refused.*namespace/],
       'a policy that does not suffice': [
         async () => ({ auth: { method: 'token', token: await bao.token({ policies: ['default'] }) } }),
-        /permission denied; its policy has to allow .* on transit\/keys\/\*$/,
+        /permission denied; its policy must allow .* on transit\/keys\/\*$/,
       ],
-      'a token that is none': [async () => ({ auth: { method: 'token', token: 'none' } }), /login by token was refused.*set a new token/],
-      'an AppRole that is none': [
+      'a token that is invalid': [
+        async () => ({ auth: { method: 'token', token: 'none' } }),
+        /login by token was refused.*set a new token/,
+      ],
+      'an AppRole that is invalid': [
         async () => ({ auth: { method: 'approle', mount: 'approle', roleId: 'none', secretId: 'none' } }),
         /login by approle was refused.*check "roleId" and "secretId".*"approle"$/,
       ],

@@ -28,7 +28,7 @@ const members = (bytes: number) => {
 
 /** Values that are dear to read, of about as many bytes as wanted. */
 const HOSTILE_JSON: Readonly<Record<string, (bytes: number) => string>> = {
-  'many members': members,
+  'many properties': members,
   'many entries': (bytes) => `{"a":[${repeat('0,', bytes - 10)}0]}`,
   'many objects': (bytes) => `{"a":[${repeat('{},', bytes - 10)}0]}`,
   'deep nesting': (bytes) => repeat('[', bytes),
@@ -37,7 +37,7 @@ const HOSTILE_JSON: Readonly<Record<string, (bytes: number) => string>> = {
   'one long text': (bytes) => `{"a":"${repeat('A', bytes - 10)}"}`,
   'one long number': (bytes) => `{"a":${repeat('1', bytes - 10)}}`,
   'white space': (bytes) => `{"a"${repeat(' ', bytes - 10)}:0}`,
-  'members called alike': (bytes) => `{${repeat('"a":0,', bytes - 10)}"a":0}`,
+  'properties called alike': (bytes) => `{${repeat('"a":0,', bytes - 10)}"a":0}`,
   'tildes and points': (bytes) => `{"vp_token":{"q":["${repeat('a.~', bytes - 40)}"]}}`,
 };
 const HOSTILE_FORMS: Readonly<Record<string, (bytes: number) => string>> = {
@@ -58,8 +58,8 @@ const carried = (name: string) =>
 const HOSTILE_PRESENTATIONS: Readonly<Record<string, (bytes: number) => string>> = {
   tildes: (bytes) => `${jwt({ a: 1 })}${repeat('~', bytes)}`,
   'short disclosures': (bytes) => `${jwt({ a: 1 })}~${repeat('YQ~', bytes)}`,
-  'a payload of many members': (bytes) => `${jwt(members(bytes * 0.7))}~`,
-  'a header of many members': () => `${jwt({ a: 1 }, members(32_000))}~`,
+  'a payload of many properties': (bytes) => `${jwt(members(bytes * 0.7))}~`,
+  'a header of many properties': () => `${jwt({ a: 1 }, members(32_000))}~`,
   points: (bytes) => repeat('.', bytes),
   'CBOR of many numbers': (bytes) => cbor(Buffer.concat([Buffer.from('9f', 'hex'), Buffer.alloc(bytes * 0.7)])),
   'CBOR of empty maps': (bytes) => cbor(Buffer.concat([Buffer.from('9f', 'hex'), Buffer.alloc(bytes * 0.7, 0xa0)])),

@@ -129,10 +129,10 @@ describe('large trust lists', () => {
   });
 
   it('are rejected when they exceed the limits of time, memory or size', async () => {
-    expect(await outcome(large, readers({ milliseconds: 20 }))).to.equal('malformed: it takes longer than 0.02 seconds to read');
+    expect(await outcome(large, readers({ milliseconds: 20 }))).to.equal('malformed: it takes longer than 0.02 seconds to parse');
     // Reading this list takes about 8 MB at times, as the heap is collected in between.
     const small = readers({ megabytes: 4 });
-    expect(await outcome(large, small)).to.equal('malformed: it takes too much memory to read');
+    expect(await outcome(large, small)).to.equal('malformed: it takes too much memory to parse');
     const lists = readers();
     const huge = Buffer.alloc(20 * MEGABYTE, '<a>');
     expect(await outcome(huge, lists)).to.equal('malformed: lists in XML are read up to 16 MB');
@@ -192,7 +192,7 @@ describe('large trust lists', () => {
     const inJson: Record<string, (repeat: (piece: string) => string) => string> = {
       'deep nesting': (repeat) => `{"LoTE":${repeat('[')}`,
       'empty objects': (repeat) => `{"LoTE":[${repeat('{},')}{}]}`,
-      'small members': (repeat) => `{"LoTE":[${repeat('{"a":1},')}{}]}`,
+      'small properties': (repeat) => `{"LoTE":[${repeat('{"a":1},')}{}]}`,
       'empty texts': (repeat) => `{"LoTE":[${repeat('"",')}""]}`,
       numbers: (repeat) => `{"LoTE":[${repeat('1,')}1]}`,
       escapes: (repeat) => `{"LoTE":"${repeat('\\u0041')}"}`,

@@ -79,7 +79,7 @@ describe('npm start', () => {
 
   it('passes its arguments to the service, such as an unknown one', () => {
     const { status, stderr } = spawnSync('npm', ['start', '--', 'unknown'], { cwd: root, encoding: 'utf8', env: bareEnvironment() });
-    expect(stderr).to.include('Vidimus takes no arguments');
+    expect(stderr).to.include('Vidimus accepts no arguments');
     expect(status).to.equal(2);
   });
 

@@ -62,7 +62,7 @@ describe('separate metrics address', () => {
 
   it('names the setting to change when its port is in use', async () => {
     const failure = await MetricsServer.open({ host: '127.0.0.1', port }, async () => '').catch(startFailureMessage);
-    expect(failure).to.equal(`Vidimus could not start: port ${port} is taken; set METRICS_ADDRESS to another one`);
+    expect(failure).to.equal(`Vidimus could not start: port ${port} is in use; set METRICS_ADDRESS to another one`);
   });
 });
 

@@ -260,7 +260,7 @@ describe('PostgreSQL dump that is restored in another cluster', () => {
     expect(await refusal({ DATABASE_URL: url }))
       .to.include('gone back in time')
       .and.to.include('ACCEPT_REWIND=');
-    expect(await refusal(elsewhere), 'the start before has told the database').to.include('a process noticed');
+    expect(await refusal(elsewhere), 'the start before has told the database').to.include('a process detected');
   });
 
   it('is served after the fence command', async () => {

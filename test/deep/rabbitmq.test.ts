@@ -404,7 +404,7 @@ describe('RabbitMQ', () => {
         throw new Error('never');
       }, 1);
       await one?.work.offer(ofKeys('bad'));
-      await until('it is dropped', () => one?.log.has(/^error: a task was begun too often.*"bad"/) === true);
+      await until('it is dropped', () => one?.log.has(/^error: a task was started too often.*"bad"/) === true);
       expect(attempts).to.equal(3);
       expect(await one?.work.offer(ofKeys('good'))).to.equal(true);
       await until('the queue is empty', async () => /\s0$/m.test(await depth()));

@@ -100,7 +100,7 @@ for (const kind of databases()) {
       isOver = true;
       await load;
       expect(ended.code, ended.stderr).to.equal(0);
-      expect(ended.stdout).to.include('can be taken out of MASTER_SECRET');
+      expect(ended.stdout).to.include('can be removed from MASTER_SECRET');
       expectCounts(ended.stderr);
       expect([...statuses]).to.deep.equal([200]);
       expect(await leftUnder(database.url)).to.deep.equal([]);

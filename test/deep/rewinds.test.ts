@@ -16,7 +16,7 @@ import { until } from '../support/standby.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
-const REFUSED = /gone back in time|not where it was|another one than this machine/;
+const REFUSED = /went back in time|at another place|differs from the one that this machine/;
 
 /** A service whose database can be put back. */
 class World {
@@ -321,7 +321,7 @@ describe('SQLite database file', () => {
     const file = world.database.url.slice('sqlite:'.length);
     rmSync(file);
     const message = await world.refusal();
-    expect(message).to.include('another one than this machine has seen');
+    expect(message).to.include('differs from the one that this machine has seen');
     expect(await world.refusal({ ACCEPT_REWIND: positionIn(message) })).to.equal('');
     expect(await world.refusal()).to.equal('');
   });
@@ -445,7 +445,7 @@ for (const kind of databases()) {
 
     it('is rejected when the record has a later position', async () => {
       await restore();
-      expect(await world.refusal()).to.include('has gone back in time');
+      expect(await world.refusal()).to.include('went back in time');
     });
 
     it('is rejected when the record is older than the backup, as in an old copy of the folder', async function () {
@@ -514,7 +514,7 @@ for (const kind of databases()) {
         .to.include('other/witness.json is out of date')
         .and.to.include(`${witness()} recorded`)
         .and.to.include('restore fence');
-      expect(await world.refusal(), 'the newest record shows it').to.include('has gone back in time');
+      expect(await world.refusal(), 'the newest record shows it').to.include('went back in time');
     });
 
     it('is served with the record of a stopped process while a process without missing changes runs', async () => {
@@ -539,7 +539,7 @@ for (const kind of databases()) {
       await rawSql(world.database.url, (run) => run('update service_terms set witnessed_at = null, witnessed_counter = null'));
       const running = await world.start(await elsewhere());
       try {
-        expect(await world.refusal()).to.include('has gone back in time');
+        expect(await world.refusal()).to.include('went back in time');
         const history = async () => (await running.call('GET', '/health')).body.details.history.status;
         await until(async () => (await history()) === 'down');
         expect((await redeem(running)).status).to.equal(503);
@@ -564,7 +564,7 @@ for (const kind of databases()) {
         await until(async () => (await counter()) > before);
         await snapshot.putBack();
         const message = await world.refusal(await elsewhere());
-        expect(message).to.include('a process noticed');
+        expect(message).to.include('a process detected');
       } finally {
         await living.close();
       }

@@ -303,7 +303,7 @@ describe('start of several workers', () => {
     const server = createServer().listen(taken, '127.0.0.1');
     servers.push(server);
     const { code, says } = await failure({ DATABASE_URL: database?.url ?? '' }, taken);
-    expect([code, says]).to.deep.equal([1, `Vidimus could not start: port ${taken} is taken; set PORT to another one`]);
+    expect([code, says]).to.deep.equal([1, `Vidimus could not start: port ${taken} is in use; set PORT to another one`]);
   });
 
   it('reports that its newly generated secrets are not those of the database, with and without workers', async () => {
@@ -319,7 +319,7 @@ describe('start of several workers', () => {
       expect(first.says).to.include('First start: secrets were generated');
       expect(first.says).to.include('MASTER_SECRET is not the one that sealed this database');
       expect(first.says).to.include(
-        `The secrets in ${file} were generated just now and are not those of this database. Set MASTER_SECRET to that of ` +
+        `The secrets in ${file} were just generated and are not those of this database. Set MASTER_SECRET to that of ` +
           `the other processes on it, and AUTH_CLIENT_ID, AUTH_CLIENT_SECRET and PUBLIC_URL as well; ${file} may be deleted`,
       );
       const { MASTER_SECRET = '' } = parseEnv(readFileSync(file, 'utf8'));

@@ -139,7 +139,7 @@ describe('npm package', function () {
     const misused = await run('kms', 'migrate');
     expect([misused.code, misused.output]).to.deep.equal([
       2,
-      'give a tenant and a provider\nusage: npx vidimus kms migrate <tenant> <provider>\n',
+      'name a tenant and a provider\nusage: npx vidimus kms migrate <tenant> <provider>\n',
     ]);
     const { version } = readJson(join(ROOT, 'package.json')) as { version: string };
     expect((await run('--version')).output.trim()).to.equal(version);

@@ -69,7 +69,7 @@ describe('blocked addresses in configurations', () => {
   const inside = ['http://127.0.0.1/', 'https://10.0.0.1/x', 'http://as.example', 'https://localhost:8443'];
   const display = [{ name: 'Acme', locale: 'en' }];
   const WORDS =
-    'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https; metadata services of clouds need an entry for just them';
+    'is a blocked address; add it to OUTBOUND_ALLOW if it is not public https; metadata services of clouds require an exact entry';
   const expectWords = (answer: Answer) => {
     for (const { message } of answer.body.errors) expect(message).to.equal(WORDS);
   };

@@ -20,7 +20,7 @@ import { certify } from '../support/test-certificates.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
 const EVIL = 'https://evil.example/take?all=this';
-const UNKNOWN_PAGE = 'this page is unknown, answered, or of another browser';
+const UNKNOWN_PAGE = 'this page is unknown, already answered, or belongs to another browser';
 /** As a tenant has it that says nothing about unverified wallets. */
 const asItComes = { confirmUnverifiedWallets: undefined };
 
@@ -248,7 +248,7 @@ describe('login for a request that any client may push', () => {
         await world.configure(token, away);
         const browser = new Browser();
         const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
-        expectReason(await browser.visit(address), 503, 'the login cannot be reached at the moment', 'temporarily_unavailable');
+        expectReason(await browser.visit(address), 503, 'the login is unavailable at present', 'temporarily_unavailable');
         expect(browser.lines).to.deep.equal([]);
         await world.configure(token, { upstream: world.upstream(), ...asItComes });
         const { status, location } = await later(90, () => browser.visit(address));

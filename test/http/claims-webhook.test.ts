@@ -120,7 +120,7 @@ describe('the claims webhook', () => {
     ['a redirect', (response) => response.writeHead(307, { Location: '/named' }).end(), /redirect/],
     ['an array', (response) => json(response, [{ name: 'x' }]), /object/],
     ['claims of another configuration', (response) => json(response, { static: { name: 'x' } }), /hooked/],
-    ['claims that are no object', (response) => json(response, { hooked: 'x' }), /hooked/],
+    ['claims that are not an object', (response) => json(response, { hooked: 'x' }), /hooked/],
     ['a deferral without end', (response) => json(response, { deferred: true, interval: 1e9 }), /interval/],
     ['claims against the schema', (response) => json(response, { hooked: { name: 7 } }), /schema.*name/],
     ['a claim missing', (response) => json(response, { hooked: {} }), /schema/],
@@ -152,7 +152,7 @@ describe('the claims webhook', () => {
     expect([first.status, first.body.error]).to.deep.equal([400, 'credential_request_denied']);
     expect(first.text).to.not.include('10.0.0.1');
     expect([seen.status, seen.deliveries.length]).to.deep.equal(['failed', 1]);
-    expect(seen.failure.message).to.match(/may be called/);
+    expect(seen.failure.message).to.match(/is a blocked address/);
   });
 
   it('fails the session if static claims no longer match the schema', async () => {

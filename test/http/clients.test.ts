@@ -71,16 +71,8 @@ describe('clients over HTTP', () => {
     const told = (answer: typeof made) =>
       answer.body.warnings.map(({ member, message, change }: Record<string, string>) => [member, message, change]);
     expect(told(made)).to.deep.equal([
-      [
-        'allowedIssuanceConfigs',
-        'there is no configuration "identiti" at present, so this name allows nothing',
-        'make it, or write identity',
-      ],
-      [
-        'allowedPresentationConfigs',
-        'there is no configuration "age" at present, so this name allows nothing',
-        'make it, or take the name out',
-      ],
+      ['allowedIssuanceConfigs', 'the configuration "identiti" does not exist, so this id allows nothing', 'make it, or write identity'],
+      ['allowedPresentationConfigs', 'the configuration "age" does not exist, so this id allows nothing', 'create it, or remove the id'],
     ]);
     const json = { roles: ['issuance:offer'], allowedIssuanceConfigs: ['identity'], allowedPresentationConfigs: [] };
     expect(told(await call('PATCH', '/client/restricted', json))).to.deep.equal([]);

@@ -132,7 +132,7 @@ describe('a compromised public key', () => {
     await take('brought', { certificates: pem(leaf) });
     const [only] = await compromise('brought');
     expect(only).to.include({ id: id('brought'), outcome: 'blocked' });
-    expect(only?.reason).to.match(/come from outside/);
+    expect(only?.reason).to.match(/come from an external authority/);
     const shown = await world.admin('GET', `/key-chain/${id('brought')}`);
     expect(shown.body.compromisedAt).to.be.a('string');
     expect(await published()).to.not.include(thumbprint(key.jwk as PublicJwk));

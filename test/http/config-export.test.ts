@@ -216,7 +216,7 @@ for (const { name, open } of servedDatabases()) {
       expect(readFileSync(join(folder.path, 'acme/tenant.json'), 'utf8')).to.equal('{}');
       const forced = await doExport(folder, '--force');
       expect(forced.code).to.equal(0);
-      expect(forced.stderr).to.match(/clients\/gone.json was there before/);
+      expect(forced.stderr).to.match(/clients\/gone.json existed before/);
       expect(readFileSync(join(folder.path, 'acme/tenant.json'), 'utf8')).to.include('"id": "acme"');
     });
 
@@ -234,7 +234,7 @@ for (const { name, open } of servedDatabases()) {
       const exported = await run('config-export', ['acme', elsewhere.path], { ...production, NODE_ENV: 'production' });
       expect([exported.code, exported.stderr]).to.deep.equal([0, '']);
       for (const [wrong, fault] of [
-        [['acme'], 'give a tenant and a folder'],
+        [['acme'], 'name a tenant and a folder'],
         [['acme', folder.path, 'other'], 'only one tenant is exported, into one folder'],
         [['acme', folder.path, '--all'], "Unknown option '--all'"],
         [['--help'], undefined],
@@ -283,7 +283,7 @@ describe('configuration files that are checked without a service', () => {
     expect(stdout).to.include(`acme/clients/desk.json: client ${placeholder('DESK')}-desk\n`);
     expect(stdout).to.include(`acme/clients/till.json: client ${placeholder('ACME_SHOP')}\n`);
     for (const secret of Object.values(SECRETS)) expect(stdout).to.not.include(secret);
-    expect(stdout).to.match(/12 files of 2 tenants are right/);
+    expect(stdout).to.match(/12 files of 2 tenants are valid/);
   });
 
   const VAULT = { type: 'vault', address: 'https://vault.example:8200', auth: { method: 'token', token: placeholder('VAULT_LOGIN') } };
@@ -311,7 +311,7 @@ describe('configuration files that are checked without a service', () => {
       VAULT_LOGIN: 'a token of the vault',
     });
     expect([code, withoutNotes(stderr)]).to.deep.equal([0, '']);
-    expect(stdout).to.include('files of 2 tenants are right');
+    expect(stdout).to.include('files of 2 tenants are valid');
   });
 
   it('may name key providers of kms.json in the data folder', async () => {
@@ -383,12 +383,12 @@ describe('configuration files that are checked without a service', () => {
     });
     const { code, stdout, stderr } = await run('config-check', [folder.path], { ...SECRETS, TILL: 'nowhere-to-be-seen' });
     const warning = (member: string, id: string) =>
-      `warning: acme/clients/till.json: ${member}: there is no configuration "${id}" yet, so this allows nothing`;
+      `warning: acme/clients/till.json: ${member}: the configuration "${id}" does not exist yet, so this id allows nothing`;
     expect([code, withoutNotes(stderr).split('\n')]).to.deep.equal([
       0,
       [warning('allowedIssuanceConfigs.1', placeholder('TILL')), warning('allowedPresentationConfigs.0', 'gone'), ''],
     ]);
-    expect(stdout).to.match(/11 files of 2 tenants are right/);
+    expect(stdout).to.match(/11 files of 2 tenants are valid/);
   });
 
   it('are rejected with a masked secret', async () => {
@@ -405,7 +405,7 @@ describe('configuration files that are checked without a service', () => {
     });
     const { code, stderr } = await run('config-check', [folder.path], SECRETS);
     expect(code).to.equal(1);
-    expect(stderr.split('\n').filter((line) => line.includes('is what answers show for a secret'))).to.have.length(7);
+    expect(stderr.split('\n').filter((line) => line.includes('is a masked secret'))).to.have.length(7);
   });
 
   it('are found in the configured folder', async () => {
@@ -414,7 +414,7 @@ describe('configuration files that are checked without a service', () => {
     expect([missing.code, missing.stderr]).to.deep.equal([1, `${none}: there is no such folder, or it cannot be read\n`]);
     const one = join(folder.path, 'acme');
     const tenant = await run('config-check', [one], SECRETS);
-    expect([tenant.code, tenant.stderr]).to.deep.equal([1, `${one}: this looks like one tenant; give the folder above it\n`]);
+    expect([tenant.code, tenant.stderr]).to.deep.equal([1, `${one}: this is the folder of one tenant; use its parent folder\n`]);
     for (const [wrong, fault] of [
       [[], 'a folder is missing'],
       [[folder.path, one], 'only one folder is checked'],

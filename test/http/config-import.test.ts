@@ -249,7 +249,7 @@ for (const { name, open, copy } of servedDatabases()) {
         .slice(1)
         .map((line) => line.replace(/^ {2}- /, ''));
       const expected: RegExp[] = [
-        /^Third!: is no tenant id/,
+        /^Third!: is not a valid tenant id/,
         /^Third!\/tenant.json: id: .*lower-case/,
         /^Third!\/tenant.json: name: the variable NOT_SET is not set/,
         /^acme\/clients\/acme-shop.json: secret: .*at least 16/,
@@ -262,10 +262,10 @@ for (const { name, open, copy } of servedDatabases()) {
         /^acme\/keys\/access.json: key: /,
         /^acme\/presentation\/broken.json: is not JSON/,
         /^acme\/registrar.json: password: the variable ACME_PASSWORD is not set/,
-        /^acme\/stray.txt: has no business here/,
+        /^acme\/stray.txt: is not expected here/,
         /^acme\/tenant.yaml: names: there is no such property; did you mean name\?/,
         /^acme\/trust-lists\/issuers.yaml: entities.0.issuerKeyChainId: /,
-        /^fourth\/tenant.json: roles: the administrator has its roles in fourth\/clients\/admin.json/,
+        /^fourth\/tenant.json: roles: the roles of the administrator are set in fourth\/clients\/admin.json/,
         /^other\/keys\/broken.json: usageType: /,
         /^other\/tenant.json: roles: /,
         /^third\/issuance\/config.json: display.0.name: /,
@@ -325,7 +325,7 @@ for (const { name, open, copy } of servedDatabases()) {
         const checked = await execute.call(this, of);
         if (check.callCount > 1) return checked;
         // Another process has made the client since this one looked for it.
-        const fault = { file: 'acme/clients/acme-shop.json', path: '', message: 'a client of this id exists already' };
+        const fault = { file: 'acme/clients/acme-shop.json', path: '', message: 'a client with this id already exists' };
         return { ...checked, faults: [fault] };
       });
       try {

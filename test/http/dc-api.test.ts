@@ -180,9 +180,9 @@ describe('presentation request through the Digital Credentials API', () => {
     it('a response with further properties, an unrequested encrypted one, and an undecryptable one', async () => {
       const one = await ask('signed');
       const response = await encrypt(one, { vp_token: { card: [bound(one)] } });
-      await refused(one, await hand(one, { response, error: 'access_denied' }), /response and more/);
+      await refused(one, await hand(one, { response, error: 'access_denied' }), /response together with other parameters/);
       const plain = await ask('plain');
-      await refused(plain, await hand(plain, { response }), /not asked/);
+      await refused(plain, await hand(plain, { response }), /without being requested/);
       const other = await ask('signed');
       for (let i = 1; i < MAX_UNDECRYPTED_ATTEMPTS; i++) {
         expect((await hand(other, { response })).status).to.equal(400);
@@ -442,10 +442,10 @@ describe('presentation request through the Digital Credentials API with several 
     };
     const several = { dcApiRequest: 'multisigned' };
     for (const [what, more, reason] of [
-      ['without further keys', several, /name the key chains/],
+      ['without further keys', several, /name the additional signing key chains/],
       ['with one of them twice', { ...several, furtherAccessKeyChainIds: ['bank', 'bank'] }, /each of them once/],
       ['with keys that would not sign', { furtherAccessKeyChainIds: ['bank'] }, /only with dcApiRequest multisigned/],
-      ['with the key that signs anyway', { ...several, furtherAccessKeyChainIds: ['access'] }, /furtherAccessKeyChainIds.0.*signs already/],
+      ['with the key that signs anyway', { ...several, furtherAccessKeyChainIds: ['access'] }, /furtherAccessKeyChainIds.0.*already signs/],
       ['with a key chain that is not there', { ...several, furtherAccessKeyChainIds: ['nobody'] }, /furtherAccessKeyChainIds.0/],
       ['with one for another usage', { ...several, furtherAccessKeyChainIds: ['signing'] }, /furtherAccessKeyChainIds.0/],
     ] as const) {

@@ -124,7 +124,7 @@ describe('An edit with If-Match of a resource that was changed in the meantime',
     const answer = await send('POST', '/verifier/config', { 'If-Match': '*' }, nothing);
     expect([answer.status, answer.body.detail]).to.deep.equal([
       409,
-      'there is nothing here that If-Match could mean; leave it out to make something',
+      'there is no object for If-Match; remove the header to create the object',
     ]);
   });
 

@@ -71,7 +71,7 @@ describe('external OpenID provider', () => {
     ['an ID token without nonce', { at_hash: 'h' }, {}, /is an ID token/],
     ['an ID token of the front channel', { c_hash: 'h' }, { typ: 'JWT' }, /is an ID token/],
     ['an ID token that says so in a claim', { typ: 'ID' }, { typ: 'JWT' }, /is an ID token/],
-    ['a refresh token', { typ: 'Refresh' }, { typ: 'JWT' }, /no access token/],
+    ['a refresh token', { typ: 'Refresh' }, { typ: 'JWT' }, /ID token or another token/],
     ['a token bound to a DPoP key', { cnf: { jkt: 'k' } }, { typ: 'at+jwt' }, /bound to a key/],
     ['a token bound to a certificate', { cnf: { 'x5t#S256': 'c' } }, { typ: 'JWT' }, /bound to a key/],
     ['a token bound to nothing that we know', { cnf: null }, { typ: 'at+jwt' }, /bound to a key/],
@@ -108,11 +108,11 @@ describe('external OpenID provider', () => {
   it('gets an error that names the claims that its tokens lack', async () => {
     const { azp: _, ...nobody } = tenant() as Record<string, unknown>;
     const { tenant_id: __, ...nowhere } = tenant() as Record<string, unknown>;
-    const needs = 'does not say who calls: it needs tenant_id (OIDC_SUB), and client_id or azp';
+    const needs = 'does not identify the client: it requires tenant_id (OIDC_SUB), and client_id or azp';
     for (const [bad, told] of [
       [token(nobody), needs],
       [token(nowhere), needs],
-      [token({ ...tenant(), aud: 'account' }), 'is not for "platform-service", which its aud has to name'],
+      [token({ ...tenant(), aud: 'account' }), 'does not contain "platform-service" in its aud'],
       [token({ ...tenant(), exp: now() - 3600 }), 'has expired'],
       [token(tenant(), { typ: 'at+jwt', alg: 'ES256', kid: '2' }), 'is signed with a key that the provider does not publish'],
       [token(tenant(), undefined, newKey()), 'is not signed by the provider'],

@@ -32,7 +32,7 @@ describe('The error message of invalid input', () => {
       ['at the top', '/issuer/config', { displai: [{ name: 'Acme' }] }, `display: is missing. Also displai: ${meant('display')}`],
       ['in a list', '/issuer/config', { display: [{ nmae: 'Acme' }] }, `display.0.name: is missing. Also display.0.nmae: ${meant('name')}`],
       [
-        'where other members are allowed',
+        'where other properties are allowed',
         '/verifier/config',
         { id: 'ask', dcql_query: QUERY, transaction_data: [{ type: 'x', credentialIds: ['a'] }] },
         `transaction_data.0.credential_ids: is missing. Also transaction_data.0.credentialIds: ${meant('credential_ids')}`,
@@ -59,7 +59,7 @@ describe('The error message of invalid input', () => {
   describe('for several alternatives', () => {
     const anchors: [string, unknown, Record<string, string>][] = [
       ['has an unknown type', {}, { '': ALTERNATIVES }],
-      ['is no object', 'signing', { '': ALTERNATIVES }],
+      ['is not an object', 'signing', { '': ALTERNATIVES }],
       ['is two of them', { keyChainId: 'signing', certificate: 'x' }, { '': ALTERNATIVES }],
       ['is misspelt', { certificte: 'x' }, { '': ALTERNATIVES, '.certificte': meant('certificate') }],
       ['is written in small letters', { trustlist: 'https://lists.example' }, { '': ALTERNATIVES, '.trustlist': meant('trustList') }],
@@ -180,7 +180,7 @@ describe('The error message of invalid input', () => {
   it('for a missing value and for a value that is not a number', async () => {
     expect(faultsOf(await call('POST', '/client', {}))).to.deep.equal({ clientId: 'is missing', roles: 'is missing' });
     const query = await service.call('GET', '/session?limit=many', { token: tenant.token });
-    expect(query.body.errors).to.deep.equal([{ path: 'query.limit', message: 'is no number' }]);
+    expect(query.body.errors).to.deep.equal([{ path: 'query.limit', message: 'is not a number' }]);
   });
 
   describe('for an unreadable body', () => {

@@ -33,7 +33,7 @@ describe('requests that an issuer must reject', () => {
 
   for (const [title, cases] of Object.entries(TABLES)) {
     describe(title, () => {
-      for (const { row, what, run, expected } of cases) {
+      for (const { what, run, expected } of cases) {
         it(what, async () => expectAnswer(await run(world), expected));
       }
     });

@@ -245,7 +245,7 @@ describe('issuing through HTTP', () => {
       ['a proof for another address', () => withProof({ payload: { htu: `${service.address}/other/token` } }), 400, 'invalid_dpop_proof'],
       ['a proof without signature algorithm', () => withProof({ header: { alg: 'none' } }), 400, 'invalid_dpop_proof'],
       [
-        'authorization_details that are no array',
+        'authorization_details that are not an array',
         async () => wallet.redeem(await wallet.code((await offer()).uri), { authorization_details: '{}' }),
         400,
         'invalid_authorization_details',
@@ -303,7 +303,12 @@ describe('issuing through HTTP', () => {
       ['htm GET', () => wallet.authorization(accessToken, { payload: { htm: 'GET' } }), 401, 'invalid_dpop_proof'],
       ['another path', () => wallet.authorization(accessToken, { payload: { htu: `${wallet.issuer}/token` } }), 401, 'invalid_dpop_proof'],
       ['a proof one hour old', () => wallet.authorization(accessToken, { payload: { iat: now() - 3600 } }), 401, 'invalid_dpop_proof'],
-      ['a proof from the future', () => wallet.authorization(accessToken, { payload: { iat: now() + 65 } }), 401, 'invalid_dpop_proof'],
+      [
+        'a proof with a time in the future',
+        () => wallet.authorization(accessToken, { payload: { iat: now() + 65 } }),
+        401,
+        'invalid_dpop_proof',
+      ],
       [
         'the hash of another token',
         () => wallet.authorization(accessToken, { payload: { ath: createHash('sha256').update('x').digest('base64url') } }),
@@ -370,7 +375,7 @@ describe('issuing through HTTP', () => {
       ['two proof types', withProofs(() => ({ jwt: ['x'], attestation: ['y'] })), 400, 'invalid_proof'],
       ['an unknown proof type', withProofs(() => ({ smoke: ['x'] })), 400, 'invalid_proof'],
       ['more proofs than a batch', withProofs(() => ({ jwt: ['a', 'b', 'c', 'd'] })), 400, 'invalid_credential_request'],
-      ['a proof that is no JWT', withProofs(() => ({ jwt: ['x'] })), 400, 'invalid_proof'],
+      ['a proof that is not a JWT', withProofs(() => ({ jwt: ['x'] })), 400, 'invalid_proof'],
       ['a proof of the wrong typ', withProofs(proofOf({ header: { typ: 'JWT' } })), 400, 'invalid_proof'],
       ['a proof of alg none', withProofs(proofOf({ header: { alg: 'none' } })), 400, 'invalid_proof'],
       ['a proof with a private key', withProofs(proofOf({ header: { jwk: { ...same.jwk, d: 'x' } } })), 400, 'invalid_proof'],
@@ -380,7 +385,7 @@ describe('issuing through HTTP', () => {
       ['a proof without nonce', withProofs(proofOf({ payload: { nonce: undefined } })), 400, 'invalid_proof'],
       ['an old proof', withProofs(proofOf({ payload: { iat: now() - 3600 } })), 400, 'invalid_proof'],
       [
-        'an issuer that is no text in an anonymous proof',
+        'an issuer that is not a string in an anonymous proof',
         withProofs(proofOf({ payload: { iss: { name: 'somebody' } } })),
         400,
         'invalid_proof',
@@ -421,7 +426,7 @@ describe('issuing through HTTP', () => {
       ['broken JSON', '{"credential_configuration_id":', 'the body is not JSON'],
       ['an array', '[]', 'the body must be a JSON object'],
       [
-        'a repeated member',
+        'a repeated property',
         '{"credential_configuration_id":"pid","credential_configuration_id":"pid"}',
         "the body has the property 'credential_configuration_id' twice in one object (line 1, column 38)",
       ],

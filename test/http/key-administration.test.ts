@@ -49,7 +49,7 @@ describe('key roles', () => {
   };
   const expectRefusal = (answer: Answer, message: string) => {
     expect([answer.status, answer.body?.code], `${message}: ${answer.text}`).to.deep.equal([403, 'forbidden']);
-    expect(answer.body.detail).to.match(/need the role (issuance|presentation):manage/);
+    expect(answer.body.detail).to.match(/require the role (issuance|presentation):manage/);
   };
 
   /** Each is done to a key chain of its own. */
@@ -266,14 +266,14 @@ describe('key providers over HTTP', () => {
 
   it('are rejected with an unknown name or for a tenant without access', async () => {
     const { token } = await createTenant(service, 'strange');
-    const wrong = 'There is no KMS provider "vault", but: local, house';
-    const unknown = /There is no KMS provider "\w+", but: local, house/;
+    const wrong = 'Unknown KMS provider "vault". Configured: local, house';
+    const unknown = /Unknown KMS provider "\w+"\. Configured: local, house/;
     expectInvalid(await call('POST', '/key-chain', token, { usageType: 'access', kmsProvider: 'vault' }), 'kmsProvider', new RegExp(wrong));
     const rotate = (json: object) => call('POST', '/key-chain/signing/rotate', token, json);
     expectInvalid(await rotate({ provider: 'vault' }), 'provider', unknown);
     expectInvalid(await rotate({ provider: 'bank' }), 'provider', unknown);
     expectInvalid(await call('PATCH', '/tenant/strange', root, { kms: 'vault' }), 'kms', unknown);
-    expectInvalid(await call('PATCH', '/tenant/strange', root, { kms: 'bank' }), 'kms', /"bank" is not for this/);
+    expectInvalid(await call('PATCH', '/tenant/strange', root, { kms: 'bank' }), 'kms', /"bank" is not available to this/);
     expectInvalid(await call('POST', '/tenant', root, { id: 'never', name: 'Never', kms: 'vault' }), 'kms', unknown);
     expect((await call('GET', '/tenant/never', root)).status).to.equal(404);
 

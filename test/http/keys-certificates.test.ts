@@ -261,7 +261,7 @@ describe('The certificates of a key', () => {
       expect(list.text).to.not.include(String(jwk.d));
       expect({ ...(await call('GET', '/key/made')).body, warnings: [] }).to.deep.equal(made);
       expect((await call('GET', '/key/nothing')).status).to.equal(404);
-      expectInvalid(await call('POST', '/key', { key: jwk, algorithm: 'ES256' }), 'algorithm', /itself/);
+      expectInvalid(await call('POST', '/key', { key: jwk, algorithm: 'ES256' }), 'algorithm', /determines its algorithm/);
       expectInvalid(await call('POST', '/key', { key: own.jwk }), 'key', /without "d"/);
       expectInvalid(await call('POST', '/key', { usage: 'encrypt' }), 'usage', /./);
       expect((await call('POST', '/key', { id: 'made' })).status).to.equal(409);
@@ -316,12 +316,16 @@ describe('The certificates of a key', () => {
       expect(verifiedByLeaf(jwt).fingerprint256).to.equal(certificate.fingerprint256);
       for (const usageType of ['signing', 'access', 'statusList']) {
         const refused = await call('POST', '/key-chain', { usageType, selfSigned: true });
-        expectInvalid(refused, 'selfSigned', /"trustList" alone/);
+        expectInvalid(refused, 'selfSigned', /only accepted for "trustList"/);
       }
       const both = { usageType: 'trustList', selfSigned: true, rootKeyChainId: 'signing' };
       expectInvalid(await call('POST', '/key-chain', both), 'selfSigned', /either/);
-      expectInvalid(await call('PATCH', '/key-chain/own', { usages: ['trustList', 'access'] }), 'usages', /"trustList" alone/);
-      expectInvalid(await call('PATCH', '/certs/own', { certUsageTypes: ['trustList', 'access'] }), 'certUsageTypes', /"trustList" alone/);
+      expectInvalid(await call('PATCH', '/key-chain/own', { usages: ['trustList', 'access'] }), 'usages', /only accepted for "trustList"/);
+      expectInvalid(
+        await call('PATCH', '/certs/own', { certUsageTypes: ['trustList', 'access'] }),
+        'certUsageTypes',
+        /only accepted for "trustList"/,
+      );
     });
   });
 });

@@ -278,7 +278,7 @@ describe('key rotation', () => {
     expect((await call('PATCH', `/key-chain/${id}`, { certificates })).status).to.equal(200);
     const refused = await call('POST', `/key-chain/${id}/rotate`);
     expect([refused.status, refused.body.code]).to.deep.equal([409, 'conflict']);
-    expect(refused.body.detail).to.match(/come from outside.*csr/);
+    expect(refused.body.detail).to.match(/come from an external authority.*csr/);
     const warn = sinon.spy(shop.service.service.container.get(Log), 'warn');
     later(91);
     const { stuck } = await renew();

@@ -146,7 +146,7 @@ describe('Keys and certificates through HTTP', () => {
   const invalid: [string, string, object, string][] = [
     ['a key chain without usage', '/key-chain', { id: 'x' }, 'usageType'],
     ['certificates without usage', '/certs', { keyId: 'signing', certUsageTypes: [] }, 'certUsageTypes'],
-    ['certificates that are none', '/certs', { keyId: 'signing', certUsageTypes: ['signing'], crt: 'x' }, 'crt'],
+    ['certificates that are invalid', '/certs', { keyId: 'signing', certUsageTypes: ['signing'], crt: 'x' }, 'crt'],
   ];
   for (const [what, path, body, place] of invalid) {
     it(`reject ${what}`, async () => expectInvalid(await call('POST', path, body), place));

@@ -121,10 +121,7 @@ describe('credential with a large image', () => {
     const configuration = { config: { format: 'dc+sd-jwt', display }, vct: 'urn:photo', disclosureFrame: { _sd: names } };
     const answer = await shop.call('POST', '/issuer/credentials', { id: 'many', ...configuration, claims }, shop.acme.token);
     expect(answer.status).to.equal(400);
-    expect(answer.body.errors[0]).to.deep.equal({
-      path: 'claims',
-      message: 'The frame makes 1001 disclosures; at most 1000 are possible.',
-    });
+    expect(answer.body.errors[0]).to.deep.equal({ path: 'claims', message: 'The frame creates 1001 disclosures; the maximum is 1000.' });
     await write({ id: 'many', ...configuration, claimsWebhook: { url: `${backend.url}/claims` } });
     backend.on('/claims', { json: { many: claims } });
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['many'] };
@@ -134,7 +131,7 @@ describe('credential with a large image', () => {
     const refused = await wallet.request(token, 'many', { key: newKey() });
     expect([refused.status, refused.body.error]).to.deep.equal([400, 'credential_request_denied']);
     const { failure } = (await shop.call('GET', `/session/${made.body.session}`, undefined, shop.acme.token)).body;
-    expect(failure.message).to.match(/at most 1000/);
+    expect(failure.message).to.match(/the maximum is 1000/);
     const inline = { ...offer, credentialClaims: { many: { type: 'inline', claims } } };
     const rejected = await shop.call('POST', '/issuer/offer', inline, shop.acme.token);
     expect([rejected.status, rejected.text.includes('at most 1000')]).to.deep.equal([400, true]);

@@ -175,7 +175,7 @@ describe('Issuing mdocs through HTTP', () => {
     await write({ id: 'asked', config: CONFIG, keyChainId: 'ministry', claimsWebhook: { url: `${backend.url}/claims` } });
     const own = await call('POST', '/issuer/offer', offerBody('abroad'));
     expect([own.status, own.body.errors?.[0].path]).to.deep.equal([400, 'credentialConfigurationIds.0']);
-    expect(own.text).to.include('issuing_country is another than FR').and.not.include('"DE"');
+    expect(own.text).to.include('issuing_country differs from the country of the signer, FR').and.not.include('"DE"');
     const given = await call('POST', '/issuer/offer', { ...offerBody('abroad'), ...inline('abroad', ELEMENTS) });
     expect([given.status, given.body.errors?.[0].path]).to.deep.equal([400, 'credentialClaims.abroad.claims']);
 

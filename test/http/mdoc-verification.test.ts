@@ -120,7 +120,7 @@ describe('Verifying mdocs through HTTP', () => {
     ['by another device', 'plain', (request) => deviceResponse({ ...held, holder: newKey() }, transcriptOf(request))],
     ['without an element that was asked for', 'plain', (request) => deviceResponse(held, transcriptOf(request), ['family_name'])],
     ['of an issuer that is not trusted', 'others', (request) => deviceResponse(held, transcriptOf(request))],
-    ['that is none', 'plain', () => 'AAAA'],
+    ['that is invalid', 'plain', () => 'AAAA'],
   ];
   for (const [what, id, make] of refusals) {
     it(`rejects an mdoc ${what}`, async () => {

@@ -301,7 +301,7 @@ describe('The log', () => {
     expect(down[1]?.['reason']).to.include('503');
     shop.backend.on('/claims', (response) => response.end(JSON.stringify({ asked: { name: 'Ada' } })));
     const [unfit] = await ask();
-    expect(unfit?.['reason']).to.equal('the claims do not fit the schema; failure of the session says where');
+    expect(unfit?.['reason']).to.equal('the claims do not match the schema; the failure of the session names the path');
     expect(JSON.stringify(unfit)).to.not.match(/Ada|"name"/);
   });
 

@@ -171,7 +171,7 @@ describe('offer of a credential that cannot be issued', () => {
       expect(await refused(['full', 'card'], { flow })).to.deep.equal({
         path: 'credentialConfigurationIds.1',
         message:
-          'card cannot be issued: claims.name is mandatory, but missing; claims come from credentialClaims.card of ' +
+          'card cannot be issued: claims.name is mandatory but missing; claims come from credentialClaims.card of ' +
           'the offer, or from claimsWebhook, claims of its configuration',
       });
     }
@@ -189,7 +189,7 @@ describe('offer of a credential that cannot be issued', () => {
     await write({ ...LICENCE, keyChainId: 'licences' });
     const { path, message } = await refused(['mdl']);
     expect(path).to.equal('credentialConfigurationIds.0');
-    expect(message).to.include('mdl cannot be issued: an mdoc needs at least one element');
+    expect(message).to.include('mdl cannot be issued: an mdoc requires at least one element');
     expect(message).to.include('config.claimsByNamespace of its configuration');
   });
 

@@ -198,7 +198,7 @@ describe('webhook description', () => {
       expect(description, name)
         .to.match(/10 seconds/)
         .and.match(/1 MiB/)
-        .and.match(/never repeated/);
+        .and.match(/never retried/);
       expect(parameters[0], name).to.deep.include({ name: 'Idempotency-Key', in: 'header', required: true });
       const signature = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
       expect(parameters.slice(1).map((parameter: { name: string }) => parameter.name)).to.deep.equal(signature);

@@ -79,7 +79,7 @@ describe('The profile of a tenant', () => {
     const body = { id: 'own', usageType: 'access', key, certificates: [pem(own)] };
     const answer = await call('POST', '/key-chain/import', strict, body);
     expect(answer.status, answer.text).to.equal(400);
-    expect(answer.text).to.include('a self-signed certificate is accepted by no wallet');
+    expect(answer.text).to.include('no wallet accepts a self-signed certificate');
   });
 
   it('sets omitted values, in answers and for wallets', async () => {

@@ -75,7 +75,7 @@ describe('registration certificate that is ordered manually', () => {
     expectInvalid(await order(nowhere), 'presentationConfigurationId', 'There is no');
     const narrow = { jwt: registrar.certificate([]), presentationConfigurationId: 'check' };
     expectInvalid(await order(narrow), 'jwt', 'does not cover the query');
-    expectInvalid(await order({ jwt: 'a.b.c' }), 'jwt', 'no compact JWS');
+    expectInvalid(await order({ jwt: 'a.b.c' }), 'jwt', 'not a compact JWS');
     expect(registrar.at(ISSUED)).to.deep.equal([]);
     registrar.answers.set('/api', (response) => response.writeHead(200).end('[]'));
     expectUnavailable(await order({ id: 'x' }), 'no registrar says');

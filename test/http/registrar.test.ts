@@ -130,19 +130,19 @@ describe('registrar login', () => {
       'with garbage',
       '/token',
       (response) => response.writeHead(200).end('<html>'),
-      (answer) => expectInvalid(answer, 'oidcUrl', 'without a bearer token'),
+      (answer) => expectInvalid(answer, 'oidcUrl', 'returned no bearer token'),
     ],
     [
       'with a token of another kind',
       '/token',
       (response) => response.writeHead(200).end('{"access_token":"a","token_type":"DPoP"}'),
-      (answer) => expectInvalid(answer, 'oidcUrl', 'without a bearer token'),
+      (answer) => expectInvalid(answer, 'oidcUrl', 'returned no bearer token'),
     ],
     [
       'with a token that would be a header of its own',
       '/token',
       (response) => response.writeHead(200).end('{"access_token":"a\\r\\nX: y","token_type":"Bearer"}'),
-      (answer) => expectInvalid(answer, 'oidcUrl', 'without a bearer token'),
+      (answer) => expectInvalid(answer, 'oidcUrl', 'returned no bearer token'),
     ],
     ['that it is out of order', '/token', (response) => response.writeHead(503).end(), (answer) => expectUnavailable(answer, 'status 503')],
     [

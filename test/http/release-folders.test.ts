@@ -96,7 +96,7 @@ describe('configuration folder of an earlier release', function () {
     await service.close();
     service = undefined;
     const { stderr } = await checked(folder.path);
-    expect(stderr).to.match(/needs\.json: .*it needs a file that is not imported/);
+    expect(stderr).to.match(/needs\.json: .*it requires a file that is not imported/);
     folder.remove();
     database.remove();
   });

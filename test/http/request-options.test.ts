@@ -248,7 +248,7 @@ describe('presentation request', () => {
 
     const unable: readonly [string, object][] = [
       ['other formats', { vp_formats_supported: { jwt_vc_json: {} } }],
-      ['formats that are none', { vp_formats_supported: 'dc+sd-jwt' }],
+      ['formats that are invalid', { vp_formats_supported: 'dc+sd-jwt' }],
       ['other algorithms', { vp_formats_supported: { 'dc+sd-jwt': { 'sd-jwt_alg_values': ['ES256K'] } } }],
       ['other algorithms of its own', { vp_formats_supported: { 'dc+sd-jwt': { 'kb-jwt_alg_values': ['RS256'] } } }],
       ['other ways to answer', { response_modes_supported: ['fragment', 'direct_post'] }],
@@ -263,7 +263,7 @@ describe('presentation request', () => {
         'a key on another curve',
         { jwks: { keys: [{ kty: 'EC', crv: 'P-384', x: 'AA', y: 'AA' }] }, request_object_encryption_alg_values_supported: ['ECDH-ES'] },
       ],
-      ['keys that are no set', { jwks: [] }],
+      ['keys that are not a set', { jwks: [] }],
       [
         'other encryption of requests',
         { jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }] }, request_object_encryption_alg_values_supported: ['RSA-OAEP'] },

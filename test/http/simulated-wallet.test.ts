@@ -126,7 +126,7 @@ describe('simulated wallet', () => {
     const read = await new SimulatedWallet().readRequest((await world.ask('diploma')).uri);
     expect([read.canBeAnswered, read.queries[0]?.matches]).to.deep.equal([false, []]);
     const said = await new SimulatedWallet().present(read).catch(({ message }: Error) => message);
-    expect(said).to.equal('the wallet has no credential that answers "diploma": it requests urn:example:diploma');
+    expect(said).to.equal('the wallet has no credential for "diploma": it requests urn:example:diploma');
   });
 
   it('finds a credential that it received after it read the request', async () => {
@@ -304,9 +304,9 @@ describe('simulated wallet under attack', () => {
     Buffer.from(Buffer.from(text, 'base64url').toString('latin1').replace(from, to), 'latin1').toString('base64url');
   const salted = (value: string) => Buffer.from(JSON.stringify(['salt', 'degree', value])).toString('base64url');
   const FORGED: readonly [string, Name, (text: string) => string, RegExp][] = [
-    ['unsigned claims', 'diploma', (text) => `${text}${salted('Physics')}~`, /belongs to nothing that was signed/],
+    ['unsigned claims', 'diploma', (text) => `${text}${salted('Physics')}~`, /has no signed digest/],
     ['another signature', 'diploma', (text) => text.replace(/\.[^.~]{10}([^.~]+~)/, '.AAAAAAAAAA$1'), /signature/],
-    ['an unsigned element', 'licence', (text) => asBytes(text, 'Lovelace', 'Lovelady'), /family_name is not what the issuer signed/],
+    ['an unsigned element', 'licence', (text) => asBytes(text, 'Lovelace', 'Lovelady'), /family_name differs from the signed digest/],
     ['another document type', 'licence', (text) => asBytes(text, '5.1.mDL', '5.1.mDX'), /did not sign it/],
   ];
   for (const [what, name, change, message] of FORGED)

@@ -374,7 +374,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       await prune(32);
       const report = await verify(kept);
       expect(report.fault).to.equal(undefined);
-      expect(report.warning).to.match(/^entry 10 is kept no longer.* from entry 12 on/);
+      expect(report.warning).to.match(/^entry 10 was pruned.* from entry 12 on/);
       const last = { sequence: 11, hash: 'another' };
       expect((await verify(last)).fault?.kind, 'known by the log of the service').to.equal('unexpected');
     });

@@ -50,7 +50,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       const other = await maintenance.subjectKey(await addTenant(store), randomBytes(32));
       expect(other).to.not.deep.equal(keys[0]);
       const nobody = maintenance.subjectKey('nobody' as TenantId, randomBytes(32));
-      expect(await nobody.catch((error: Error) => error.message)).to.equal('the tenant is gone');
+      expect(await nobody.catch((error: Error) => error.message)).to.equal('the tenant was removed');
     });
 
     it('are recorded with their issuance or not at all, also together with a followed wallet', async () => {

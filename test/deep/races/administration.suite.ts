@@ -192,7 +192,7 @@ export const keys: RacedSuite = [
       expect(keys.map((key: { kid: string }) => key.kid)).to.include.members(known);
       const leaf = new X509Certificate(chain.activeCertificate);
       const { x } = leaf.publicKey.export({ format: 'jwk' });
-      expect(x, 'key and certificate belong together').to.equal(chain.activeKey.x);
+      expect(x, 'key and certificate must be sent together').to.equal(chain.activeKey.x);
     });
 
     it('sign concurrent credentials, each under its own certificate', async () => {

@@ -120,7 +120,7 @@ describe('tampering with the audit log chain', () => {
     [
       'two entries that changed places',
       { entries: [a, { ...c, sequence: 2 }, { ...b, sequence: 3 }, d] },
-      'reordered 2: entry 2 stood in another place',
+      'reordered 2: entry 2 was written at another position',
     ],
     ['the last entry taken away', { entries: [a, b, c] }, 'truncated 4: entry 4 is missing at the end'],
     ['more taken off the end', { entries: [a] }, 'truncated 2: entry 2 and all up to 4 are missing at the end'],
@@ -136,7 +136,7 @@ describe('tampering with the audit log chain', () => {
     [
       'a head of a former secret',
       { head: sealHead(hmacKeyring([keyOf('former')]), SCOPE, head) },
-      'unknown_key 5: the head was made under',
+      'unknown_key 5: the head was written under',
     ],
   ];
   for (const [what, changes, found] of cases) {
@@ -147,7 +147,7 @@ describe('tampering with the audit log chain', () => {
 
   it('cannot be distinguished from a secret that is not configured', () => {
     const other = hmacKeyring([keyOf('another')]);
-    expect(briefly(whole, other)).to.contain('unknown_key 1: entry 1 was made under a MASTER_SECRET that is not configured');
+    expect(briefly(whole, other)).to.contain('unknown_key 1: entry 1 was written under a MASTER_SECRET that is not configured');
     const both = hmacKeyring([keyOf('another'), keyOf('present')]);
     expect(briefly(whole, both)).to.equal(undefined);
     const retired = hmacKeyring([keyOf('another')], [keyOf('present')]);
@@ -166,9 +166,9 @@ describe('tampering with the audit log chain', () => {
     [
       'a head of another secret',
       { head: { ...shorter.head, seal: 'other.x' }, lastSequence: 2 },
-      'the head is under another MASTER_SECRET',
+      'the head was written under another MASTER_SECRET',
     ],
-    ['entries after the head', { head: shorter.head, lastSequence: 3 }, 'there are entries after the head'],
+    ['entries after the head', { head: shorter.head, lastSequence: 3 }, 'entries exist after the head'],
     ['entries taken off the end', { head: shorter.head, lastSequence: 1 }, 'the newest entries are missing'],
   ] as const) {
     it(`is recorded by the next writer: ${what}`, () => {

@@ -159,19 +159,22 @@ describe('OCSP responder', () => {
     'does not know it': [() => ({ status: 'unknown' }), /does not know/],
     'answers about another': [() => ({ about: other }), /about other certificates/],
     'answers for another issuer': [() => ({ issuer: other, by: authority }), /about other certificates/],
-    'signs with a key of nobody': [() => ({ by: other }), /may not/],
-    'is certified for nothing': [async () => ({ by: await responder({ purposes: [] }) }), /may not/],
-    'is certified for another thing': [async () => ({ by: await responder({ purposes: ['1.3.6.1.5.5.7.3.1'] }) }), /may not/],
-    'is certified by another': [async () => ({ by: await responder({ by: other }) }), /may not/],
-    'lives long and says nothing of itself': [async () => ({ by: await responder({ until: at(300 * DAY).toISOString() }) }), /may not/],
+    'signs with an unknown key': [() => ({ by: other }), /not authorized/],
+    'is certified for nothing': [async () => ({ by: await responder({ purposes: [] }) }), /not authorized/],
+    'is certified for another thing': [async () => ({ by: await responder({ purposes: ['1.3.6.1.5.5.7.3.1'] }) }), /not authorized/],
+    'is certified by another': [async () => ({ by: await responder({ by: other }) }), /not authorized/],
+    'lives long and says nothing of itself': [
+      async () => ({ by: await responder({ until: at(300 * DAY).toISOString() }) }),
+      /not authorized/,
+    ],
     'has gone out of its time': [
       async () => ({ by: await responder({ from: at(-5 * DAY).toISOString(), until: at(-DAY).toISOString() }) }),
-      /may not/,
+      /not authorized/,
     ],
     'answers from the past': [() => ({ thisUpdate: at(-2 * DAY), nextUpdate: at(-DAY) }), /out of date/],
     'answers long ago, without an end': [() => ({ thisUpdate: at(-DAY), nextUpdate: undefined }), /out of date/],
-    'answers from the future': [() => ({ thisUpdate: at(DAY), nextUpdate: at(2 * DAY) }), /from the future/],
-    'is busy': [() => ({ state: 3 }), /the responder refused/],
+    'answers from the future': [() => ({ thisUpdate: at(DAY), nextUpdate: at(2 * DAY) }), /in the future/],
+    'is busy': [() => ({ state: 3 }), /the responder returned an error/],
   };
   for (const [what, [make, reason]] of Object.entries(refused)) {
     it(`reports no status when it ${what}`, async () => {

@@ -156,7 +156,7 @@ describe('revocation status of issuer certificates', () => {
   describe('on a list that is not valid at this time', () => {
     const times = {
       'out of date': () => ({ thisUpdate: at(-2 * HOUR), nextUpdate: at(0) }),
-      'from the future': () => ({ thisUpdate: at(HOUR) }),
+      'in the future': () => ({ thisUpdate: at(HOUR) }),
     };
     const serialOf = (reason: number) => ({ serial: namesOf(leaf.certificate).serial, reason });
     for (const [fault, timesOf] of Object.entries(times)) {
@@ -236,8 +236,8 @@ describe('revocation status of issuer certificates', () => {
     });
 
     it('accepts a correct list after one from the future', async () => {
-      serve(OF_MIDDLE, { by: middle, ...times['from the future']() });
-      expect(await check()).to.include('from the future');
+      serve(OF_MIDDLE, { by: middle, ...times['in the future']() });
+      expect(await check()).to.include('in the future');
       clock.time += 30_000;
       serve(OF_MIDDLE, { by: middle });
       expect(await check()).to.include('required: signer: not on');
@@ -245,7 +245,7 @@ describe('revocation status of issuer certificates', () => {
   });
 
   const useless: Readonly<Record<string, [RegExp, () => Partial<CrlOptions> | Buffer | RemoteError | number]>> = {
-    'signed by somebody else': [/signature/, () => ({ by: stranger, issuer: middle })],
+    'signed by another key': [/signature/, () => ({ by: stranger, issuer: middle })],
     'changed after it was signed': [
       /signature|cannot be used/,
       () => ({ bend: (bytes) => Buffer.from(bytes.map((byte, i) => (i === bytes.length - 1 ? byte ^ 1 : byte))) }),
@@ -257,11 +257,11 @@ describe('revocation status of issuer certificates', () => {
       () => ({ extensions: [extension('551d23', Buffer.from('30048002aabb', 'hex'))] }),
     ],
     'out of date': [/out of date/, () => ({ thisUpdate: at(-2 * HOUR), nextUpdate: at(0) })],
-    'from the future': [/from the future/, () => ({ thisUpdate: at(61_000) })],
+    'in the future': [/in the future/, () => ({ thisUpdate: at(61_000) })],
     'without an end': [/nextUpdate/, () => ({ nextUpdate: null })],
     'ended before it began': [/nextUpdate/, () => ({ nextUpdate: at(-2 * HOUR) })],
     'of changes alone': [/a delta list/, () => ({ extensions: [crlNumber(2), deltaIndicator()] })],
-    'of several issuers': [/an indirect list/, () => ({ extensions: [scope(FLAG.indirect)] })],
+    'of several issuers': [/the list is indirect/, () => ({ extensions: [scope(FLAG.indirect)] })],
     'of some reasons': [/some reasons/, () => ({ extensions: [scope(FLAG.reasons)] })],
     'of authorities alone': [/about other certificates/, () => ({ extensions: [scope(FLAG.authorities)] })],
     'for another distribution point': [
@@ -350,7 +350,7 @@ describe('revocation status of issuer certificates', () => {
     });
 
     it('no http address, is unavailable', async () => {
-      expect(await of({ lists: ['ldap://ca.example/cn=x'] })).to.include('no list that can be fetched');
+      expect(await of({ lists: ['ldap://ca.example/cn=x'] })).to.include('no list with a usable address');
       expect(remote.calls).to.deep.equal([]);
     });
 
@@ -416,7 +416,7 @@ describe('revocation status of issuer certificates', () => {
     expect(await check()).to.include('revocation_unavailable: signer');
     clock.time += 30_000;
     serve(OF_MIDDLE, { by: middle, thisUpdate: before, nextUpdate: later });
-    expect(await check()).to.include('older than the list before');
+    expect(await check()).to.include('older than the previous list');
   });
 
   it('is fetched again half a minute after a failure, not before', async () => {

@@ -261,7 +261,7 @@ describe('IssueAccessToken', () => {
   });
 
   const refusals: readonly [what: string, clientId: string, secret: string][] = [
-    ['a client of nobody', 'nobody', SHOP_SECRET],
+    ['an unknown client', 'nobody', SHOP_SECRET],
     ['a wrong secret', 'shop', 'another'],
     ['no secret', 'shop', ''],
     ['a wrong secret of the service', 'root', 'another'],

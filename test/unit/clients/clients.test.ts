@@ -296,13 +296,13 @@ describe('client list of a tenant', () => {
     ["the name of another tenant's administrator", () => create('beta-admin'), 'invalid_input clientId'],
     ['a role that the maker lacks', () => create('more', { roles: ['registrar:manage'] }), 'forbidden'],
     ['the role that manages tenants', () => create('more', { roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['a look at nobody', () => get('nobody'), 'not_found'],
-    ["a look at another tenant's client", () => get('shop', elsewhere()), 'not_found'],
-    ['a change of nobody', () => update('nobody', {}), 'not_found'],
+    ['a read of an unknown tenant', () => get('nobody'), 'not_found'],
+    ["a read of another tenant's client", () => get('shop', elsewhere()), 'not_found'],
+    ['a change of an unknown tenant', () => update('nobody', {}), 'not_found'],
     ["a change of another tenant's client", () => update('shop', {}, elsewhere()), 'not_found'],
     ['a change to a role that the changer lacks', () => update('shop', { roles: ['registrar:manage'] }), 'forbidden'],
     ['a change to the role that manages tenants', () => update('shop', { roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['the removal of nobody', () => remove('nobody'), 'not_found'],
+    ['the removal of an unknown tenant', () => remove('nobody'), 'not_found'],
     ["the removal of another tenant's client", () => remove('shop', elsewhere()), 'not_found'],
   ];
   for (const [what, attempt, end] of refusals) {
@@ -320,7 +320,7 @@ describe('client list of a tenant', () => {
     ['roles left out', { roles: undefined }, 'roles'],
     ['an unknown role', { roles: ['everything'] }, 'roles.0'],
     ['a short secret', { secret: 'short' }, 'secret'],
-    ['a restriction that is no list', { allowedIssuanceConfigs: 'pid' }, 'allowedIssuanceConfigs'],
+    ['a restriction that is not a list', { allowedIssuanceConfigs: 'pid' }, 'allowedIssuanceConfigs'],
   ];
   for (const [what, change, path] of documents) {
     it(`rejects a client with ${what}`, () => {

@@ -95,7 +95,7 @@ describe('service settings', () => {
     expect(all.map(({ name }) => name)).to.deep.equal(NAMES);
     for (const { name, description } of all) expect(description, name).not.to.equal('');
     const unset = all.filter(({ isSet }) => !isSet).map(({ name }) => name);
-    expect(unset, 'the older name of another one').to.deep.equal(['JWT_SECRET']);
+    expect(unset, 'the former name of another one').to.deep.equal(['JWT_SECRET']);
     for (const { isSet, source } of all) expect(source).to.equal(isSet ? 'environment' : 'default');
   });
 
@@ -156,7 +156,7 @@ describe('service settings', () => {
 
   const searched: [object, string[]][] = [
     [{ q: 'RATE_limit_t' }, ['RATE_LIMIT_TOKEN']],
-    [{ q: 'older name' }, ['JWT_SECRET']],
+    [{ q: 'former name' }, ['JWT_SECRET']],
     [{ q: 'collector.example' }, ['OTEL_EXPORTER_OTLP_ENDPOINT']],
     [{ q: CANARY }, []],
     [{ source: 'default' }, ['JWT_SECRET']],

@@ -47,8 +47,8 @@ describe('misspelt settings', () => {
     const others = { PATH: '/bin', HOME: '/', HOSTNAME: 'a', LOGNAME: 'a', PORTS: '1', USER: 'a', NODE_OPTIONS: '', SHELL: '' };
     expect(misspeltSettings({ ...GOOD, ...others, OIDC: 'a' }).filter((line) => !line.startsWith('PORTS'))).to.deep.equal([]);
     expect(misspeltSettings({ RATE_LIMIT_TOKN: '5', 'trust-proxy': '1' })).to.deep.equal([
-      'RATE_LIMIT_TOKN: is no setting; did you mean RATE_LIMIT_TOKEN?',
-      'trust-proxy: is no setting; did you mean TRUST_PROXY?',
+      'RATE_LIMIT_TOKN: is not a setting; did you mean RATE_LIMIT_TOKEN?',
+      'trust-proxy: is not a setting; did you mean TRUST_PROXY?',
     ]);
   });
 
@@ -56,7 +56,7 @@ describe('misspelt settings', () => {
     const { MASTER_SECRET, ...rest } = GOOD;
     expect(faultsOf({ ...rest, MASTER_SECERT: MASTER_SECRET })).to.deep.equal([
       'MASTER_SECRET: is missing',
-      'MASTER_SECERT: is no setting; did you mean MASTER_SECRET?',
+      'MASTER_SECERT: is not a setting; did you mean MASTER_SECRET?',
     ]);
   });
 });
@@ -181,8 +181,8 @@ describe('settings', () => {
   it('name the setting that replaces a variable of another program, unless it is set', () => {
     const names = { VAULT_ADDR: 'https://vault.internal', RABBITMQ_URL: 'amqp://x' };
     expect(misspeltSettings(names)).to.deep.equal([
-      'VAULT_ADDR: is no setting; what it is about is said in KMS_CONFIG',
-      'RABBITMQ_URL: is no setting; what it is about is said in AMQP_URL',
+      'VAULT_ADDR: is not a setting; use KMS_CONFIG',
+      'RABBITMQ_URL: is not a setting; use AMQP_URL',
     ]);
     expect(misspeltSettings({ VAULT_ADDR: 'x' }, ['VAULT_ADDR']), 'a placeholder of kms.json').to.deep.equal([]);
     expect(misspeltSettings({ ...names, KMS_CONFIG: './kms.json', AMQP_URL: 'amqp://x' })).to.deep.equal([]);
@@ -190,7 +190,7 @@ describe('settings', () => {
 
   for (const name of ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_SUB', 'OIDC_ALGORITHM']) {
     it(`reject ${name}, which would be ignored`, () => {
-      expect(faultsOf({ ...GOOD, [name]: 'ES256' })).to.deep.equal([`${name}: means nothing without OIDC`]);
+      expect(faultsOf({ ...GOOD, [name]: 'ES256' })).to.deep.equal([`${name}: has no effect without OIDC`]);
     });
   }
 
@@ -275,7 +275,7 @@ describe('settings', () => {
       ['postgres://u:hidden@127.0.0.1/x?sslmode=require', 'verify-full'],
       ['postgres://u:hidden@127.0.0.1/x?sslmode=disable&sslmode=verify-full', 'twice'],
       ['postgres://u:hidden@127.0.0.1/x?ssl=true', 'sslmode and sslrootcert'],
-      ['postgres://u:hidden@127.0.0.1/x?sslrootcert=/etc/ca.pem', 'means nothing'],
+      ['postgres://u:hidden@127.0.0.1/x?sslrootcert=/etc/ca.pem', 'has no effect'],
       ['mysql://u:hidden@127.0.0.1/x', 'postgres://'],
     ] as const) {
       const [fault = '', ...others] = faultsOf({ ...GOOD, DATABASE_URL: text });
@@ -368,11 +368,11 @@ describe('key provider configuration', () => {
 
   const refused: [string, object, RegExp[]][] = [
     ['a provider of no known type', { providers: { a: { type: 'cloud' } } }, [/^KMS_CONFIG: providers\.a/]],
-    ['a misspelt member', { ...good, tenant: {} }, [/^KMS_CONFIG: .*"tenant"/]],
-    ['a misspelt member of a provider', { providers: { local: { ...LOCAL, onlyfor: [] } } }, [/onlyfor/]],
+    ['a misspelt property', { ...good, tenant: {} }, [/^KMS_CONFIG: .*"tenant"/]],
+    ['a misspelt property of a provider', { providers: { local: { ...LOCAL, onlyfor: [] } } }, [/onlyfor/]],
     ['a login without its secret', { providers: { house: { ...HOUSE, auth: { method: 'token' } } } }, [/auth\.token/]],
     ['an unknown login', { providers: { house: { ...HOUSE, auth: { method: 'ldap' } } } }, [/auth/]],
-    ['an address that is none', { providers: { house: { ...HOUSE, address: 'vault' } } }, [/address/]],
+    ['an address that is invalid', { providers: { house: { ...HOUSE, address: 'vault' } } }, [/address/]],
     ['a password in an address', { providers: { house: { ...HOUSE, address: 'https://a:pw-in-address@v' } } }, [/address.*without user/]],
     ['a default that there is not', { ...good, default: 'housse' }, [/default: there is no provider "housse"; did you mean "house"/]],
     [

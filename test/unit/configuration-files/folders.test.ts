@@ -181,9 +181,9 @@ describe('folder check', () => {
 
   const credential = (changes: object) => ({ ...BETA, 'beta/issuance/credentials/card.json': { ...CARD, ...changes } });
   const cases: [string, Folder, string[]][] = [
-    ['of a member', credential({ lifeTime: 1 }), ['beta/issuance/credentials/card.json lifeTime']],
+    ['of a property', credential({ lifeTime: 1 }), ['beta/issuance/credentials/card.json lifeTime']],
     [
-      'of several members',
+      'of several properties',
       credential({ lifeTime: 1, vct: 5 }),
       ['beta/issuance/credentials/card.json lifeTime', 'beta/issuance/credentials/card.json vct'],
     ],
@@ -195,7 +195,7 @@ describe('folder check', () => {
     ],
     ['of a file that cannot be read', { ...BETA, 'beta/registrar.json': undefined }, ['beta/registrar.json']],
     ['of a tenant without its file', { 'beta/clients/shop.json': SHOP }, ['beta/tenant.json']],
-    ['of a tenant id that is none', { 'Beta/tenant.json': { name: 'Beta' } }, ['Beta', 'Beta/tenant.json id']],
+    ['of a tenant id that is invalid', { 'Beta/tenant.json': { name: 'Beta' } }, ['Beta', 'Beta/tenant.json id']],
     ['of a tenant under the name of another', { 'beta/tenant.json': { id: 'gamma', name: 'B' } }, ['beta/tenant.json id']],
     [
       'of two files about one thing',
@@ -263,7 +263,7 @@ describe('folder check', () => {
     expect(messages.join('\n'))
       .to.include('verifiers may accept a credential for more than a day')
       .and.include('wallets with that library cannot read the metadata')
-      .and.include('wallets that prove their keys by attestation alone cannot get the credential');
+      .and.include('wallets that prove their keys only by attestation cannot get the credential');
     for (const message of messages) expect(message).to.not.match(/^(they|it|its|he|this|so)\b/);
   });
 
@@ -306,7 +306,7 @@ describe('folder with an expired tenant', () => {
     'gamma/tenant.json': { name: 'Gamma' },
   });
   const tenants = async () => (await new ListTenants(world).execute()).map(({ tenant }) => tenant.id);
-  const WARNING = /^configuration folder: beta\/tenant\.json: endsAt: the time of this tenant was over at /;
+  const WARNING = /^configuration folder: beta\/tenant\.json: endsAt: this tenant expired at /;
 
   it('is imported without it, with one warning', async () => {
     await world.load(folder(inHours(-1)));
@@ -324,7 +324,7 @@ describe('folder with an expired tenant', () => {
     expect(told[0]).to.include('it is being removed');
     await new RemoveEndedTenants(world).execute(world.clock.now(), 100);
     await world.load(written);
-    expect(told[1]).to.include('it is not made again');
+    expect(told[1]).to.include('it is not created again');
     expect(await tenants()).to.deep.equal(['acme', 'gamma']);
   });
 

@@ -73,18 +73,18 @@ describe('configuration files', () => {
     ['a member that reaches for the prototype', 'json', '{"__proto__": {}}', /called "__proto__"/],
     ['NUL', 'json', '{"a": "\\u0000"}', /has NUL in a text/],
     ['YAML with a member twice', 'yaml', 'a: 1\nb: 2\na: key-of-somebody\n', /duplicate key \(line 3\)/],
-    ['YAML that is none', 'yaml', 'a: [1\nb: key-of-somebody: x', /is not YAML as it is taken here: .+ \(line \d+\)/],
+    ['YAML that is none', 'yaml', 'a: [1\nb: key-of-somebody: x', /is not supported YAML: .+ \(line \d+\)/],
     ['several documents', 'yaml', 'a: 1\n---\na: 2\n', /multiple docs/],
     ['an unknown tag', 'yaml', 'a: !key-of-somebody x\n', /tag resolve failed \(line 1\)/],
-    ['binary data', 'yaml', 'a: !!binary aGVsbG8=\n', /JSON does not have/],
-    ['an infinite number', 'yaml', 'a: .inf\n', /JSON does not have/],
-    ['a list as the name of a member', 'yaml', '? [a]\n: 1\n', /neither text nor a number/],
-    ['null as the name of a member', 'yaml', '~: 1\n', /neither text nor a number/],
-    ['aliases that multiply', 'yaml', bomb, /aliases that multiply/],
-    ['YAML depth', 'yaml', nested(40), /JSON does not have, or too many/],
-    ['a YAML member that reaches for the prototype', 'yaml', '__proto__: {a: 1}\n', /JSON does not have/],
+    ['binary data', 'yaml', 'a: !!binary aGVsbG8=\n', /without a JSON equivalent/],
+    ['an infinite number', 'yaml', 'a: .inf\n', /without a JSON equivalent/],
+    ['a list as the name of a member', 'yaml', '? [a]\n: 1\n', /neither a string nor a number/],
+    ['null as the name of a member', 'yaml', '~: 1\n', /neither a string nor a number/],
+    ['aliases that multiply', 'yaml', bomb, /aliases that expand/],
+    ['YAML depth', 'yaml', nested(40), /without a JSON equivalent, or too many/],
+    ['a YAML member that reaches for the prototype', 'yaml', '__proto__: {a: 1}\n', /without a JSON equivalent/],
     ['a prototype in a constructor', 'json', '{"constructor": {"prototype": {}}}', /"prototype" in "constructor"/],
-    ['a YAML prototype in a constructor', 'yaml', 'constructor: {prototype: 1}\n', /JSON does not have/],
+    ['a YAML prototype in a constructor', 'yaml', 'constructor: {prototype: 1}\n', /without a JSON equivalent/],
     ['YAML that is a text', 'yaml', 'key-of-somebody', /one object/],
     ['an empty file', 'yaml', '', /one object/],
   ];
@@ -98,7 +98,7 @@ describe('configuration files', () => {
 
   it('are rejected when they are not UTF-8', () => {
     const bytes = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
-    expect(parseDocumentText(bytes, 'json')).to.deep.equal({ fault: 'is no UTF-8 text' });
+    expect(parseDocumentText(bytes, 'json')).to.deep.equal({ fault: 'is not UTF-8 text' });
   });
 });
 
@@ -193,7 +193,7 @@ describe('placeholders in configuration files', () => {
       'the variable OTHER is not set',
       'at least 16 characters; between 60 and 3600',
       'expected one of access, signing',
-      'is no tenant id: lower-case letters, digits and -, at most 63',
+      'is not a valid tenant id: lower-case letters, digits and -, at most 63',
     ];
 
     it('leave the words of a message unchanged, however common the value', () => {

@@ -39,7 +39,7 @@ describe('doctor: defaults', () => {
     ['no proxy is trusted', { TRUST_PROXY: 'false' }, 'TRUST_PROXY is false'],
     ['the mode is another one', { NODE_ENV: 'development' }, 'NODE_ENV is not production'],
     ['an address is http', { NODE_ENV: 'development', PUBLIC_URL: 'http://id.acme.example' }, 'is http'],
-    ['nobody else reaches it', { PUBLIC_URL: 'https://localhost' }, 'no wallet reaches'],
+    ['it is only reachable locally', { PUBLIC_URL: 'https://localhost' }, 'no wallet can reach'],
     ['the database is read along', { DATABASE_URL: 'postgres://u:hidden-word@db.acme.example/v' }, 'db.acme.example'],
     ['the broker is read along', { AMQP_URL: 'amqp://u:hidden-word@mq.acme.example' }, 'mq.acme.example'],
     ['everything may be called', { OUTBOUND_ALLOW: '0.0.0.0/0' }, 'OUTBOUND_ALLOW has 0.0.0.0/0'],
@@ -60,7 +60,7 @@ describe('doctor: defaults', () => {
 describe('doctor: settings', () => {
   it('warns about an environment without settings', () => {
     const found = (environment: Record<string, string>) =>
-      checkSettings({ PATH: '/bin', ...environment }).findings.filter(({ message }) => message.includes('none is in this environment'));
+      checkSettings({ PATH: '/bin', ...environment }).findings.filter(({ message }) => message.includes('none is set in this environment'));
     expect(found({}).map(({ outcome }) => outcome)).to.deep.equal(['warning']);
     expect(found({ MASTER_SECRET: '' }).map(({ outcome }) => outcome)).to.deep.equal(['warning']);
     expect(found({ PORT: '3000' })).to.deep.equal([]);
@@ -165,7 +165,7 @@ describe('doctor: time', () => {
 
   it('escapes control characters in text from other systems', async () => {
     const [broken] = await runCheck('x', () => Promise.reject(new Error('\u001b[2J\u001b]0;ok\u0007 all\nFAULT\u202e')));
-    expect(broken?.message).to.equal('could not be looked at: ?[2J?]0;ok? all?FAULT?');
+    expect(broken?.message).to.equal('could not be checked: ?[2J?]0;ok? all?FAULT?');
   });
 
   it('reports a check that throws as a fault, and continues', async () => {

@@ -204,7 +204,7 @@ describe('jobs of a process with a broker', () => {
     expect(log.info.args).to.deep.include(['sessions cleaned up', { removed: 1, anonymized: 0 }]);
     expect(log.warn.args).to.deep.equal([
       // Its beginning, and its expiry half a minute before.
-      ['events were removed with their sessions before the broker had them', { count: 2 }],
+      ['events were removed with their sessions before the broker received them', { count: 2 }],
     ]);
   });
 });
@@ -225,7 +225,7 @@ describe('broker settings', () => {
     it(`reject an authority without TLS: ${url === undefined ? 'no broker' : 'plain text'}`, () => {
       const given = { ...GOOD, ...(url === undefined ? {} : { AMQP_URL: url }), AMQP_CA: 'ca.pem' };
       expect(() => readSettings(given))
-        .to.throw(/AMQP_CA: means nothing without an AMQP_URL that begins with amqps:/)
+        .to.throw(/AMQP_CA: has no effect without an AMQP_URL that begins with amqps:/)
         .and.have.property('message')
         .that.does.not.include('s3cret');
     });

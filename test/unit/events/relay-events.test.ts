@@ -102,8 +102,8 @@ describe('event log relay', () => {
     expect(await relay.execute()).to.equal('all');
     expect(subscriber.received).to.deep.equal([`${session.id} 1`]);
     expect(log.lines).to.deep.equal([
-      'warning: events could not be handed on; they are sent again {"reason":"the connection ended"}',
-      'events are handed on again',
+      'warning: events could not be published; they are sent again {"reason":"the connection ended"}',
+      'events are published again',
     ]);
   });
 
@@ -147,7 +147,7 @@ describe('event log relay', () => {
     expect(outcomes).to.deep.equal(['refused', 'refused', 'refused', 'refused', 'more']);
     expect(subscriber.received).to.deep.equal([...sent(0), ...Array.from({ length: 5 }, () => sent(1)).flat()]);
     expect(log.lines.at(-1))
-      .to.match(/^error: events are given up/)
+      .to.match(/^error: events are skipped/)
       .and.to.include(sessions[1]?.id);
     const next = await open();
     subscriber.takes = undefined;

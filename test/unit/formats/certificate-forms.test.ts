@@ -69,7 +69,7 @@ describe('certificate extensions', () => {
 
   for (const [what, value] of [
     ['without a purpose', '3000'],
-    ['that are no object identifiers', '30030c0141'],
+    ['that are not object identifiers', '30030c0141'],
   ] as const) {
     it(`are rejected with extended key usage ${what}`, async () => {
       expect((await readWith(new Extension('2.5.29.37', false, hex(value)))).read).to.equal(undefined);
@@ -135,14 +135,14 @@ describe('certificate key', () => {
 
   const wrong: Readonly<Record<string, () => unknown>> = {
     'is not there': () => parseKeyHash(undefined),
-    'is no bit string': () => parseKeyHash(info(hex('06072a8648ce3d0201'), hex('06052b81040022'), der(0x04, hex('0004')))),
+    'is not a bit string': () => parseKeyHash(info(hex('06072a8648ce3d0201'), hex('06052b81040022'), der(0x04, hex('0004')))),
     'has no algorithm': () => parseKeyHash(parseElement(der(0x30))),
     'has a curve that is written out': () => ecOf(der(0x30, hex('020101'))),
     'has a curve that is not said': () => ecOf(Buffer.alloc(0)),
     'has no numbers': () => rsaOf(),
     'has one number': () => rsaOf(...numbers(MODULUS)),
     'has three numbers': () => rsaOf(...numbers(MODULUS, hex('03'), hex('03'))),
-    'has a modulus that is no integer': () => rsaOf(der(0x04, MODULUS), ...numbers(hex('03'))),
+    'has a modulus that is not an integer': () => rsaOf(der(0x04, MODULUS), ...numbers(hex('03'))),
     'has an empty number': () => rsaOf(...numbers(MODULUS, Buffer.alloc(0))),
     'has a negative modulus': () => rsaOf(...numbers(MODULUS.subarray(1), hex('03'))),
     'has a negative exponent': () => rsaOf(...numbers(MODULUS, hex('83'))),

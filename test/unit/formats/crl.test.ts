@@ -161,17 +161,17 @@ describe('structure of a certificate revocation list', () => {
 
   const tbs = der(0x30, ...FIELDS);
   const wrong: readonly (readonly [string, string, () => unknown])[] = [
-    ['signs no sequence', 'no certificate revocation list', () => parseCrl(der(0x30, der(0x31, ...FIELDS), ALGORITHM, SIGNATURE))],
-    ['is empty', 'no certificate revocation list', () => parseCrl(der(0x30))],
-    ['has no algorithm', 'no certificate revocation list', () => parseCrl(der(0x30, tbs))],
-    ['has no signature', 'no certificate revocation list', () => parseCrl(der(0x30, tbs, ALGORITHM))],
-    ['has two signatures', 'no certificate revocation list', () => parseCrl(der(0x30, tbs, ALGORITHM, SIGNATURE, SIGNATURE))],
-    ['has a signature that is no bit string', 'signature', () => parseCrl(der(0x30, tbs, ALGORITHM, der(0x04, Buffer.from([0, 1]))))],
+    ['signs no sequence', 'not a certificate revocation list', () => parseCrl(der(0x30, der(0x31, ...FIELDS), ALGORITHM, SIGNATURE))],
+    ['is empty', 'not a certificate revocation list', () => parseCrl(der(0x30))],
+    ['has no algorithm', 'not a certificate revocation list', () => parseCrl(der(0x30, tbs))],
+    ['has no signature', 'not a certificate revocation list', () => parseCrl(der(0x30, tbs, ALGORITHM))],
+    ['has two signatures', 'not a certificate revocation list', () => parseCrl(der(0x30, tbs, ALGORITHM, SIGNATURE, SIGNATURE))],
+    ['has a signature that is not a bit string', 'signature', () => parseCrl(der(0x30, tbs, ALGORITHM, der(0x04, Buffer.from([0, 1]))))],
     ['has a signature of some bits', 'signature', () => parseCrl(der(0x30, tbs, ALGORITHM, der(0x03, Buffer.from([1, 2]))))],
     ['is of version 3', 'version', () => list(hex('020102'), ...FIELDS.slice(1))],
     ['says nothing', 'algorithm', () => list()],
     ['names another algorithm inside', 'algorithm', () => list(SECOND, der(0x30, hex('06082a8648ce3d040303')), NAME, BEGIN, END)],
-    ['has an issuer that is no name', 'issuer', () => list(SECOND, ALGORITHM, der(0x31), BEGIN, END)],
+    ['has an issuer that is not a name', 'issuer', () => list(SECOND, ALGORITHM, der(0x31), BEGIN, END)],
     ['has no issuer', 'issuer', () => list(SECOND, ALGORITHM)],
     ['has no time', 'issuer', () => list(SECOND, ALGORITHM, NAME)],
     [
@@ -181,12 +181,12 @@ describe('structure of a certificate revocation list', () => {
     ],
     ['says nothing after its beginning', 'nextUpdate', () => list(SECOND, ALGORITHM, NAME, BEGIN)],
     ['ends before it begins', 'nextUpdate', () => list(SECOND, ALGORITHM, NAME, END, BEGIN)],
-    ['has a field that nobody knows', 'unknown field', () => list(...FIELDS, der(0xa1, der(0x30)))],
+    ['has a field that is unknown', 'unknown field', () => list(...FIELDS, der(0xa1, der(0x30)))],
     ['has a field behind its extensions', 'unknown field', () => list(...FIELDS, der(0xa0, der(0x30, crlNumber(1))), der(0xa0, der(0x30)))],
     ['is about changes alone', 'a delta list', () => extended(deltaIndicator())],
-    ['has a critical extension that nobody knows', 'critical 1.2.3', () => extended(extension('2a03', hex('0500'), true))],
+    ['has a critical extension that is unknown', 'critical 1.2.3', () => extended(extension('2a03', hex('0500'), true))],
     ['is about some reasons', 'some reasons', () => extended(scope(FLAG.reasons))],
-    ['is of several issuers', 'an indirect list', () => extended(scope(FLAG.indirect))],
+    ['is of several issuers', 'the list is indirect', () => extended(scope(FLAG.indirect))],
     ['is about users alone and authorities alone', 'scope', () => extended(scope(FLAG.users, FLAG.authorities))],
     ['is about authorities alone and users alone', 'scope', () => extended(scope(FLAG.authorities, FLAG.users))],
     ['is about attributes alone', 'scope', () => extended(scope(hex('8501ff')))],
@@ -267,8 +267,8 @@ describe('structure of revocation list entries', () => {
   /** Fills a length of 128. */
   const content = Buffer.concat([der(0x02, Buffer.alloc(107, 1)), BEGIN, hex('30023000')]);
   for (const [what, bytes] of [
-    ['is no sequence', der(0x31, der(0x02, SERIAL), BEGIN)],
-    ['has a serial number that is no integer', der(0x30, der(0x04, SERIAL), BEGIN)],
+    ['is not a sequence', der(0x31, der(0x02, SERIAL), BEGIN)],
+    ['has a serial number that is not an integer', der(0x30, der(0x04, SERIAL), BEGIN)],
     ['has a serial number of more than 127 bytes', entryOf(Buffer.alloc(200, 1))],
     ['has no time', der(0x30, der(0x02, SERIAL))],
     ['has a time that goes beyond it', der(0x30, der(0x02, SERIAL), hex('170d32'))],

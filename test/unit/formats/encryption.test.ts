@@ -334,7 +334,7 @@ describe('response encryption of a wallet', () => {
     ['a jwk on another curve', { ...good, jwk: { ...p384, alg: 'ECDH-ES' } }],
     ['a jwk off the curve', { ...good, jwk: { ...jwk, y: jwk.x } }],
     ['a jwk without y', { ...good, jwk: withoutY }],
-    ['a kid that is no text', { ...good, jwk: { ...jwk, kid: 1 } }],
+    ['a kid that is not a string', { ...good, jwk: { ...jwk, kid: 1 } }],
     ['a kid without end', { ...good, jwk: { ...jwk, kid: 'x'.repeat(1025) } }],
     ['a good object in the clear', good, { encrypted: false }],
     ['a good object where none is offered', good, { use: 'off' }],

@@ -378,7 +378,7 @@ describe('security object of an mdoc', () => {
     ['an old hash', replace('digestAlgorithm', 'SHA-1'), 'unsupported_hash'],
     ['another hash than was used', replace('digestAlgorithm', 'SHA-384'), 'digest_mismatch'],
     ['another type', replace('docType', 'org.example.other'), 'doctype_mismatch'],
-    ['a type that is no text', replace('docType', 1), 'malformed'],
+    ['a type that is not a string', replace('docType', 1), 'malformed'],
     ['no digests', replace('valueDigests', {}), 'digest_mismatch'],
     ['digests of another form', replace('valueDigests', []), 'malformed'],
     ['no key', replace('deviceKeyInfo', {}), 'holder_key_missing'],

@@ -334,13 +334,13 @@ describe('COSE_Sign1', () => {
     ['a COSE_Mac0', new Tagged(17, [protectedBytes, new Map(), null, signature])],
     ['three parts', [protectedBytes, new Map(), null]],
     ['five parts', [protectedBytes, new Map(), null, signature, null]],
-    ['a protected header that is no bytes', [new Map(), new Map(), null, signature]],
-    ['a signature that is no bytes', [protectedBytes, new Map(), null, 'signature']],
+    ['a protected header that is not bytes', [new Map(), new Map(), null, signature]],
+    ['a signature that is not bytes', [protectedBytes, new Map(), null, 'signature']],
     ['a payload that is text', [protectedBytes, new Map(), 'p', signature]],
-    ['a header that is no map', [protectedBytes, [], null, signature]],
+    ['a header that is not a map', [protectedBytes, [], null, signature]],
     ['an undefined payload', [protectedBytes, new Map(), undefined, signature]],
-    ['a protected header that is no CBOR', [Buffer.from('a1', 'hex'), new Map(), null, signature]],
-    ['a protected header that is no map', [Buffer.from('80', 'hex'), new Map(), null, signature]],
+    ['a protected header that is not CBOR', [Buffer.from('a1', 'hex'), new Map(), null, signature]],
+    ['a protected header that is not a map', [Buffer.from('80', 'hex'), new Map(), null, signature]],
     ['a label in both headers', [protectedBytes, new Map([[1, -7]]), null, signature]],
   ] as const) {
     it(`rejects ${what}`, () => {

@@ -235,7 +235,7 @@ describe('reuse policy', () => {
     ['a method twice in one option', body([{ ...ONCE, details: ['once_only', 'once_only'] }]), 'credentialReusePolicy.options'],
     ['no option', body([]), 'credentialReusePolicy.options'],
     ['another policy', body([], { credentialReusePolicy: { id: 'other', options: [ONCE] } }), 'credentialReusePolicy.id'],
-    ['a method that nobody knows', body([{ ...ONCE, details: ['twice'] }]), `${OPTION}.details.0`],
+    ['a method that is unknown', body([{ ...ONCE, details: ['twice'] }]), `${OPTION}.details.0`],
     ['an old spelling', body([{ ...LIMITED, details: ['limited-time'] }]), `${OPTION}.details.0`],
     ['a batch of one', body([{ ...ONCE, batch_size: 1, reissue_trigger_unused: 0 }]), `${OPTION}.batch_size`],
     ['a batch without a size', body([without(ONCE, 'batch_size')]), `${OPTION}.batch_size`],
@@ -251,7 +251,7 @@ describe('reuse policy', () => {
     ['an end of what has none', body([LIMITED], { lifeTime: null }), `${OPTION}.reissue_trigger_lifetime_left`],
     ['copies that no key tells apart', body([ONCE], { keyBinding: false }), `${OPTION}.batch_size`],
     ['copies whose ends lie together', body([ONCE], { lifeTime: 1209 }), `${OPTION}.batch_size`],
-    ['another member', body([{ ...ONCE, more: 1 }]), OPTION],
+    ['another property', body([{ ...ONCE, more: 1 }]), OPTION],
   ];
   for (const [what, document, path] of bad) {
     it(`cannot be ${what}`, () => {

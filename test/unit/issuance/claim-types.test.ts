@@ -169,7 +169,7 @@ describe('mdoc claims', () => {
     ['by namespaces, one of them empty', described(AAMVA), { [MDL_NAMESPACE]: ADA, [AAMVA]: {} }, { [MDL_NAMESPACE]: ADA }],
   ];
   const unreadable: readonly [string, JsonObject, RegExp][] = [
-    ['larger than a presentation', { portrait: 'A'.repeat(1_600_000) }, /at most 1409024/],
+    ['larger than a presentation', { portrait: 'A'.repeat(1_600_000) }, /the maximum is 1409024/],
     ['in too many elements', Object.fromEntries(Array.from({ length: 4_901 }, (_, n) => [`e${n}`, 1])), /at most 4900/],
     ['an element of too many items', { list: Array(10_000).fill(1) }, /list.*at most 10000/],
     ['of a name that is too long', { ['n'.repeat(257)]: 1 }, /name that is too long/],
@@ -199,14 +199,14 @@ describe('mdoc claims', () => {
     ['an empty namespace alone', {}, { [MDL_NAMESPACE]: {} }, ''],
     ['elements beside a namespace', {}, { [MDL_NAMESPACE]: ADA, sex: 1 }, '.sex'],
     ['a namespace that nobody named beside one', {}, { [MDL_NAMESPACE]: ADA, [AAMVA]: ADA }, `.${AAMVA}`],
-    ['a namespace that is no object', {}, { [MDL_NAMESPACE]: 'Ada' }, `.${MDL_NAMESPACE}`],
+    ['a namespace that is not an object', {}, { [MDL_NAMESPACE]: 'Ada' }, `.${MDL_NAMESPACE}`],
     ['a namespace that nobody named', {}, { [AAMVA]: ADA }, `.${AAMVA}`],
     ['flat ones for several namespaces', named(AAMVA, 'other.1'), ADA, ''],
     ['flat ones for several described namespaces', described(AAMVA, 'other.1'), ADA, ''],
-    ['a date that is none', {}, { birth_date: '30.02.1984' }, '.birth_date'],
-    ['a date that is none, by namespace', {}, { [MDL_NAMESPACE]: { birth_date: 'x' } }, `.${MDL_NAMESPACE}.birth_date`], // biome-ignore format: one case
-    ['a portrait that is none', {}, { portrait: 'no image' }, '.portrait'],
-    ['a nested date that is none', {}, { driving_privileges: [{ issue_date: 'x' }] }, '.driving_privileges.0.issue_date'], // biome-ignore format: one case
+    ['a date that is invalid', {}, { birth_date: '30.02.1984' }, '.birth_date'],
+    ['a date that is invalid, by namespace', {}, { [MDL_NAMESPACE]: { birth_date: 'x' } }, `.${MDL_NAMESPACE}.birth_date`], // biome-ignore format: one case
+    ['a portrait that is invalid', {}, { portrait: 'no image' }, '.portrait'],
+    ['a nested date that is invalid', {}, { driving_privileges: [{ issue_date: 'x' }] }, '.driving_privileges.0.issue_date'], // biome-ignore format: one case
   ];
   for (const [what, config, claims, path] of refused) {
     it(`are rejected for ${what}, with their path`, () => {
@@ -242,13 +242,13 @@ describe('claim that the schema defines as bytes', () => {
     ['base64url without padding', 'picture', '_9j_4AAQSkZJRg', `data:image/jpeg;base64,${JPEG}`],
     ['no media type', 'scan', 'AAEC', 'data:application/octet-stream;base64,AAEC'],
     ['a media type with parameters', 'note', 'AAEC', 'data:text/plain;charset=utf-8;base64,AAEC'],
-    ['a media type that is none', 'odd', 'AAEC', 'data:application/octet-stream;base64,AAEC'],
+    ['a media type that is invalid', 'odd', 'AAEC', 'data:application/octet-stream;base64,AAEC'],
     ['a data URI', 'picture', 'data:image/png;base64,AAEC', 'data:image/png;base64,AAEC'],
     ['a data URI without type', 'picture', 'data:,a%20b', 'data:,a%20b'],
     ['a data URI of text', 'picture', 'data:image/svg+xml;charset=utf-8,%3Csvg/%3E', 'data:image/svg+xml;charset=utf-8,%3Csvg/%3E'], // biome-ignore format: one case
     ['a reference', 'named', 'AAEC', 'data:image/jpeg;base64,AAEC'],
     ['entries of an array', 'list', ['AAEC', 'AAEC'], ['AAEC', 'data:image/jpeg;base64,AAEC']],
-    ['members of an object', 'holder', { face: 'AAEC' }, { face: 'data:image/jpeg;base64,AAEC' }],
+    ['properties of an object', 'holder', { face: 'AAEC' }, { face: 'data:image/jpeg;base64,AAEC' }],
     ['another claim', 'text', 'AAEC', 'AAEC'],
     ['another encoding', 'hex', '00ff', '00ff'],
     ['a reference that leads in a circle', 'circle', 'AAEC', 'AAEC'],
@@ -273,7 +273,7 @@ describe('claim that the schema defines as bytes', () => {
     ['a data URI of base64 that is cut', { picture: 'data:image/png;base64,AAECA' }, '.picture'],
     ['a data URI with spaces', { picture: 'data:,a b' }, '.picture'],
     ['one entry', { list: ['x', 'AAEC', 'a face'] }, '.list.2'],
-    ['one member', { holder: { face: 'a face' } }, '.holder.face'],
+    ['one property', { holder: { face: 'a face' } }, '.holder.face'],
   ];
   for (const [what, claims, path] of REFUSED) {
     it(`is rejected with its path: ${what}`, () => {

@@ -108,8 +108,8 @@ describe('credential configuration', () => {
     ['a position before the first', described(['list', -1]), 'config.claims.0.path'],
     ['a claim that is described twice', described(['name'], ['name']), 'config.claims.1.path'],
     ['all entries of an array and one of them', described(['list', null], ['list', 0]), 'config.claims.1.path'],
-    ['all entries of what has members', described(['list', null], ['list', 'a']), 'config.claims.1.path'],
-    ['an entry of what has members', described(['list', 0], ['list', 'a']), 'config.claims.1.path'],
+    ['all entries of what has properties', described(['list', null], ['list', 'a']), 'config.claims.1.path'],
+    ['an entry of what has properties', described(['list', 0], ['list', 'a']), 'config.claims.1.path'],
     ['entries of an array that are of two kinds', described(['list', 0, 'a'], ['list', 1, 0]), 'config.claims.1.path'],
     ['a type of proof twice', { ...SD_JWT, proofTypes: ['jwt', 'jwt'] }, 'proofTypes'],
     ['one active set of what nobody can revoke', { ...SD_JWT, oneActiveSet: true }, 'oneActiveSet'],
@@ -139,9 +139,9 @@ describe('credential configuration', () => {
     ]),
     ['a frame that names what the schema excludes', framed({ _sd: ['nmae'] }, CLOSED), 'disclosureFrame._sd'],
     ['a frame below what the schema excludes', framed({ nmae: { _sd: ['a'] } }, CLOSED), 'disclosureFrame'],
-    ['a frame for members of a text', framed({ name: { _sd: ['a'] } }, OPEN), 'disclosureFrame.name._sd'],
-    ['a frame below members of a text', framed({ name: { first: { _sd: ['a'] } } }, OPEN), 'disclosureFrame.name'],
-    ['a frame for members of an array', framed({ list: { name: { _sd: ['x'] } } }, LIST), 'disclosureFrame.list'],
+    ['a frame for properties of a text', framed({ name: { _sd: ['a'] } }, OPEN), 'disclosureFrame.name._sd'],
+    ['a frame below properties of a text', framed({ name: { first: { _sd: ['a'] } } }, OPEN), 'disclosureFrame.name'],
+    ['a frame for elements of an array', framed({ list: { name: { _sd: ['x'] } } }, LIST), 'disclosureFrame.list'],
     [
       'a frame that names what the schema never allows',
       framed({ _sd: ['never'] }, { properties: { never: false } }),
@@ -173,7 +173,7 @@ describe('credential configuration', () => {
     ['claims of another shape than the frame', { ...framed({ name: { _sd: ['a'] } }), claims: { name: 'Ada' } }, 'claims.name'], // biome-ignore format: one case
     ['claims with a name of the format', { ...SD_JWT, claims: { a: { '...': 1 } } }, 'claims.a....'],
     ['claims that the protocol sets', { ...SD_JWT, claims: { 'vct#integrity': 'x' } }, 'claims.vct#integrity'],
-    ['a hash that is none', { ...SD_JWT, vct: { 'extends#integrity': 'md5-x' } }, 'vct.extends#integrity'],
+    ['a hash that is invalid', { ...SD_JWT, vct: { 'extends#integrity': 'md5-x' } }, 'vct.extends#integrity'],
   ];
   for (const [what, body, path] of refused) {
     it(`is rejected for ${what}`, () => expect(faultyPaths(body)).to.deep.equal([path]));
@@ -190,9 +190,9 @@ describe('credential configuration', () => {
     CredentialConfigurationBody.safeParse({ id: 'card', ...body }).error?.issues.map(({ message }) => message);
 
   it('is rejected with a suggestion for a misspelt claim in the frame', () => {
-    expect(messages(ofClaims({ _sd: ['nmae'] }))).to.deep.equal(['no claim of this configuration is called "nmae"; did you mean name?']);
+    expect(messages(ofClaims({ _sd: ['nmae'] }))).to.deep.equal(['the configuration has no claim "nmae"; did you mean name?']);
     expect(messages(ofClaims({ _sd: ['zzzzzzzz'] }))).to.deep.equal([
-      'no claim of this configuration is called "zzzzzzzz"; name it in schema.properties, config.claims or claims',
+      'the configuration has no claim "zzzzzzzz"; name it in schema.properties, config.claims or claims',
     ]);
   });
 
@@ -205,14 +205,14 @@ describe('credential configuration', () => {
   });
 
   it('reports the supported algorithms if it declares others', () => {
-    expect(messages(stating(SD_JWT, [], ['RS256']))?.[0]).to.match(/that is ES256, ES384, ES512, EdDSA$/);
-    expect(messages(stating(MDOC, [], [-257]))?.[0]).to.match(/that is ES256, -7, -9, ES384/);
+    expect(messages(stating(SD_JWT, [], ['RS256']))?.[0]).to.match(/use ES256, ES384, ES512, EdDSA$/);
+    expect(messages(stating(MDOC, [], [-257]))?.[0]).to.match(/use ES256, -7, -9, ES384/);
     const [config] = [{ format: 'dc+sd-jwt', credential_signing_alg_values_supported: ['ES256'] }];
     const told = (...given: Parameters<typeof findOtherAlgorithmProblems>) =>
       findOtherAlgorithmProblems(...given).map(({ message }) => message);
     expect(told(config, 'ES256')).to.deep.equal([]);
-    expect(told(config, 'ES384')).to.deep.equal(['"ES256" is not how it is signed; that is ES384']);
-    expect(told(config, undefined)).to.deep.equal(['no key signs this credential yet']);
+    expect(told(config, 'ES384')).to.deep.equal(['"ES256" is not the algorithm of its key; use ES384']);
+    expect(told(config, undefined)).to.deep.equal(['this credential has no signing key yet']);
   });
 
   it('accepts both types of proof for attested keys, and only the JWT otherwise', () => {

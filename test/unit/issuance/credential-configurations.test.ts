@@ -199,19 +199,19 @@ describe('The credential configurations of a tenant', () => {
 
   const notTheirs = () => caller({ issuance: ['other'] });
   const refusals: [string, () => Promise<unknown>, string][] = [
-    ['a look at nothing', () => get('nothing'), 'not_found'],
-    ['a look at what the client may not use', () => get('card', notTheirs()), 'not_found'],
+    ['a read of an unknown id', () => get('nothing'), 'not_found'],
+    ['a read of what the client may not use', () => get('card', notTheirs()), 'not_found'],
     ['a new one that the client may not use', () => put({ id: 'new' }, notTheirs()), 'forbidden'],
-    ['a change of nothing', () => update('nothing', { lifeTime: 60 }), 'not_found'],
+    ['a change of an unknown id', () => update('nothing', { lifeTime: 60 }), 'not_found'],
     ['a change of what the client may not use', () => update('card', {}, notTheirs()), 'not_found'],
     ['a change of the id', () => update('card', { id: 'other' }), 'invalid_input id'],
     ['a change that makes it invalid', () => update('card', { lifeTime: 1 }), 'invalid_input lifeTime'],
     ['a change to no type at all', () => update('card', { config: null }), 'invalid_input config'],
-    ['the removal of nothing', () => remove('nothing'), 'not_found'],
+    ['the removal of an unknown id', () => remove('nothing'), 'not_found'],
     ['the removal of what the client may not use', () => remove('card', notTheirs()), 'not_found'],
     ['an unknown key chain', () => put({ keyChainId: 'nothing' }), 'invalid_input keyChainId'],
     ['a key chain for something else', () => put({ keyChainId: 'access' }), 'invalid_input keyChainId'],
-    ['a schema that is none', () => put({ schema: { type: 'nonsense' } }), 'invalid_input schema'],
+    ['a schema that is invalid', () => put({ schema: { type: 'nonsense' } }), 'invalid_input schema'],
     [
       'a claims webhook at an address that may not be called',
       () => put({ claims: null, claimsWebhook: { url: 'https://db.internal/' } }),
@@ -263,14 +263,14 @@ describe('The credential configurations of a tenant', () => {
       'disclosureFrame._sd',
     ],
     [
-      'with a colour that is none',
+      'with a colour that is invalid',
       { config: { ...FRAMED.config, display: [{ name: 'x', text_color: 'blue' }] } },
       'config.display.0.text_color',
     ],
     ['that live for a moment', { lifeTime: 59 }, 'lifeTime'],
     ['with claims of the protocol', { claims: { cnf: {} } }, 'claims.cnf'],
-    ['with a schema that is none', { schema: { type: 'nonsense' } }, 'schema'],
-    ['with a frame that is none', { disclosureFrame: { _sd: 'name' } }, 'disclosureFrame'],
+    ['with a schema that is invalid', { schema: { type: 'nonsense' } }, 'schema'],
+    ['with a frame that is invalid', { disclosureFrame: { _sd: 'name' } }, 'disclosureFrame'],
     ['with a webhook nowhere', { claimsWebhook: { url: 'nowhere' } }, 'claimsWebhook.url'],
     [
       'with a key in a header of ours',
@@ -278,12 +278,12 @@ describe('The credential configurations of a tenant', () => {
       'claimsWebhook.auth.config.headerName',
     ],
     [
-      'with a mask for a key that nobody knows',
+      'with a mask for a key that is unknown',
       { claimsWebhook: { url: 'https://x.example', auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } } },
       'claimsWebhook.auth.config.value',
     ],
     [
-      'with a mask for another key that nobody knows',
+      'with a mask for another key that is unknown',
       { notificationWebhook: { url: 'https://x.example', auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } } },
       'notificationWebhook.auth.config.value',
     ],

@@ -229,7 +229,7 @@ describe('credentials that follow their wallet', () => {
         id: issued.notification_id,
         event: 'credential_revoked',
         credentialConfigurationId: 'card',
-        eventDescription: 'the wallet provider revoked the wallet or its key store',
+        eventDescription: 'the wallet provider revoked the wallet or its key storage',
       },
     });
     const { outcome, status } = await world.session(session);

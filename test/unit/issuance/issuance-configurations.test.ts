@@ -397,11 +397,11 @@ describe('issuance configuration of a tenant', () => {
       'chainedAs.token.signingKeyId',
     ],
     [
-      'with the mask of a secret that nobody knows',
+      'with the mask of a secret that is unknown',
       { chainedAs: { upstream: { ...UPSTREAM, clientSecret: '***' } } },
       'chainedAs.upstream.clientSecret',
     ],
-    ['with a server that is no address', { authServers: ['as.example'] }, 'authServers.0'],
+    ['with a server that is not an address', { authServers: ['as.example'] }, 'authServers.0'],
     ['with a server that has a query', { authServers: ['https://as.example?a=b'] }, 'authServers.0'],
     ['with a server that has an empty fragment', { authServers: ['https://as.example/#'] }, 'authServers.0'],
     [
@@ -410,7 +410,11 @@ describe('issuance configuration of a tenant', () => {
       'chainedAs.upstream.issuer',
     ],
     ['with a server twice', { authServers: ['https://a.example', 'https://a.example'] }, 'authServers'],
-    ['with a certificate that is none', { walletProviderTrustListCertificates: [PEM_OF_NOTHING] }, 'walletProviderTrustListCertificates.0'],
+    [
+      'with a certificate that is invalid',
+      { walletProviderTrustListCertificates: [PEM_OF_NOTHING] },
+      'walletProviderTrustListCertificates.0',
+    ],
     ['with a wallet without keys', { walletClients: [{ client_id: 'w' }] }, 'walletClients.0'],
     ...BAD_KEYS.map(([what, jwk]): [string, object, string] => [
       `with a wallet whose key ${what}`,

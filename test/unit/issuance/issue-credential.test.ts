@@ -58,14 +58,14 @@ describe('IssueCredential', () => {
     ['no access token', 'missing_token', header(undefined)],
     ['another scheme', 'missing_token', header('Basic YWJj')],
     ['an Authorization header of three words', 'invalid_token', header('DPoP one two')],
-    ['a token of nobody', 'invalid_token', header('DPoP abc')],
+    ['an unknown token', 'invalid_token', header('DPoP abc')],
     ['a bound token as a bearer token', 'invalid_token', async () => header(`Bearer ${token}`)()],
     ['a token whose signature is another one', 'invalid_token', () => header(`DPoP ${token.slice(0, -4)}AAAA`)()],
     ['no DPoP proof', 'invalid_dpop_proof', dpop(() => [])],
     ['a DPoP proof for another address', 'invalid_dpop_proof', dpop(() => [wallet.dpop('notification', { token })])],
     ['a DPoP proof for another token', 'invalid_dpop_proof', dpop(() => [wallet.dpop('credential', { token: 'x' })])],
     ['a DPoP proof of another key', 'invalid_token', dpop(() => [wallet.dpop('credential', { token, key: newKey() })])],
-    ['a DPoP nonce of somebody', 'use_dpop_nonce', dpop(() => [wallet.dpop('credential', { token, payload: { nonce: 'abc' } })])],
+    ['an unknown DPoP nonce', 'use_dpop_nonce', dpop(() => [wallet.dpop('credential', { token, payload: { nonce: 'abc' } })])],
   ];
   const bodies: readonly Refused[] = [
     ['a form', 'invalid_credential_request', () => wallet.wanting(token, {}, { contentType: 'application/x-www-form-urlencoded' })],
@@ -110,7 +110,7 @@ describe('IssueCredential', () => {
         return { jwt: [wallet.keyProof(nonce, {}, key), wallet.keyProof(nonce, {}, key)] };
       }),
     ],
-    ['a nonce of somebody', 'invalid_nonce', proofs(() => ({ jwt: [wallet.keyProof('abc')] }))],
+    ['an unknown nonce', 'invalid_nonce', proofs(() => ({ jwt: [wallet.keyProof('abc')] }))],
   ];
   for (const [what, code, ask] of callers) {
     it(`rejects ${what}`, async () => {

@@ -125,7 +125,7 @@ describe('IssueCredential', () => {
     const refusals: readonly [what: string, code: FailureCode, changes: JsonObject][] = [
       ['that covers nothing of this issuer', 'insufficient_scope', { scope: 'else' }],
       ['that covers what asks for an interaction', 'insufficient_scope', { scope: 'visitor' }],
-      ['that names an offer of nobody', 'invalid_token', { issuer_state: 'unknown' }],
+      ['that names an unknown offer', 'invalid_token', { issuer_state: 'unknown' }],
       ['without an end', 'invalid_token', { exp: 'never' }],
       ['that is bound to another key', 'invalid_token', { cnf: { jkt: jktOf(newKey()) } }],
     ];
@@ -243,7 +243,7 @@ describe('credential with claims of a backend', () => {
     ['that answers with nothing', undefined, /did not answer with an object/],
     ['that answers with a list', [], /did not answer with an object/],
     ['that has no claims of this credential', { card: { name: 'Grace' } }, /no object for hooked/],
-    ['whose claims do not fit the schema', { hooked: { name: 7 } }, /do not fit the schema: \.name/],
+    ['whose claims do not fit the schema', { hooked: { name: 7 } }, /do not match the schema: \.name/],
     ['whose claims belong to the issuer', { hooked: { name: 'Grace', iss: 'me' } }, /cannot be issued: \.iss/],
     ['that puts off for no time', { deferred: true, interval: 0 }, /from 1 to 86400/],
     ['that puts off for ever', { deferred: true, interval: 86_401 }, /from 1 to 86400/],
@@ -291,7 +291,7 @@ describe('credential with claims of a backend', () => {
     await world.offers({ id: 'card' });
     const { status, outcome } = await world.session(offered.session.id);
     expect(status).to.equal('failed');
-    expect(outcome?.failure?.message).to.match(/do not fit the schema/);
+    expect(outcome?.failure?.message).to.match(/do not match the schema/);
   });
 
   it('is deferred with the proven keys', async () => {
@@ -359,16 +359,16 @@ describe('credentials that a backend created', () => {
   });
 
   const foreign: readonly (readonly [string, Format, readonly string[], readonly string[]])[] = [
-    ['fewer than keys', 'dc+sd-jwt', [bound(first)], ['credentials: the backend made 1 of 2 credentials']],
+    ['fewer than keys', 'dc+sd-jwt', [bound(first)], ['credentials: the backend returned 1 credentials for 2 keys']],
     [
-      'a key of somebody else',
+      'a key of another party',
       'dc+sd-jwt',
       [bound(first), bound(stranger)],
       ['credentials.1: it is bound to a key that the wallet did not prove'],
     ],
-    ['one key twice', 'mso_mdoc', [mdoc(first), mdoc(first)], ['credentials.1: another one is bound to the same key']],
-    ['no key', 'dc+sd-jwt', [bound(first), sdJwt({ vct: 'urn:card' })], ['credentials.1: it is bound to no key']],
-    ['another format', 'mso_mdoc', [mdoc(first), bound(second)], ['credentials.1: it is no mso_mdoc (malformed: no base64url)']],
+    ['one key twice', 'mso_mdoc', [mdoc(first), mdoc(first)], ['credentials.1: another credential is bound to the same key']],
+    ['no key', 'dc+sd-jwt', [bound(first), sdJwt({ vct: 'urn:card' })], ['credentials.1: it is not bound to a key']],
+    ['another format', 'mso_mdoc', [mdoc(first), bound(second)], ['credentials.1: it is not a valid mso_mdoc (malformed: not base64url)']],
   ];
   for (const [what, format, credentials, expected] of foreign) {
     it(`cause a warning with ${what}`, () => expect(told(credentials, format)).to.deep.equal(expected));
@@ -376,10 +376,10 @@ describe('credentials that a backend created', () => {
 
   it('cause a warning if they are invalid', () => {
     for (const text of ['abc', 'a.b.c~', mdoc(first)]) {
-      expect(told([text], 'dc+sd-jwt', true, [first])[0], text).to.match(/^credentials\.0: it is no dc\+sd-jwt/);
+      expect(told([text], 'dc+sd-jwt', true, [first])[0], text).to.match(/^credentials\.0: it is not a valid dc\+sd-jwt/);
     }
     for (const text of ['abc', 'AAAA', Buffer.from('a0', 'hex').toString('base64url')]) {
-      expect(told([text], 'mso_mdoc', true, [first])[0], text).to.match(/^credentials\.0: it is no mso_mdoc/);
+      expect(told([text], 'mso_mdoc', true, [first])[0], text).to.match(/^credentials\.0: it is not a valid mso_mdoc/);
     }
   });
 });

@@ -53,12 +53,12 @@ describe('session of a credential request', () => {
     ['is right once it has completed', () => asked({ status: 'completed' }), 'done'],
     ['is over when its time is', () => asked({ expiresAt: NOW }), 'the offer has ended'],
     ['is over when it failed', () => asked({ status: 'failed' }), 'the offer has ended'],
-    ['may be renewed after its time', () => asked({ expiresAt: NOW }, 'card', 'g'), 'done'],
+    ['may be renewed after its expiry', () => asked({ expiresAt: NOW }, 'card', 'g'), 'done'],
     ['renews nothing that it never issued', () => asked({ expiresAt: NOW }, 'pass', 'g'), 'the offer has ended'],
     ['renews nothing for a token of another server', () => asked({ expiresAt: NOW }, 'card'), 'the offer has ended'],
     ['is no other one', () => asked({}, 'else'), 'the offer does not cover this credential'],
     [
-      'is no verification',
+      'is not a verification',
       () => asked({ request: { kind: 'verification' } as PostedVerification }),
       'the offer does not cover this credential',
     ],
@@ -126,10 +126,10 @@ describe('wallet notification', () => {
     ['another type of body', good, 'text/plain'],
     ['no identifier', { event: 'credential_accepted' }],
     ['an empty identifier', { ...good, notification_id: '' }],
-    ['an identifier that is no text', { ...good, notification_id: 7 }],
+    ['an identifier that is not a string', { ...good, notification_id: 7 }],
     ['an identifier that is too long', { ...good, notification_id: 'n'.repeat(201) }],
     ['an unknown event', { ...good, event: 'credential_lost' }],
-    ['words that are no text', { ...good, event_description: 7 }],
+    ['words that are not a string', { ...good, event_description: 7 }],
     ['words in a list', { ...good, event_description: ['x'] }],
     ['words that are too long', { ...good, event_description: 'x'.repeat(1001) }],
     ['words with a quote', { ...good, event_description: 'a "b"' }],
@@ -259,7 +259,7 @@ describe('ReceiveNotification', () => {
     ['no id', 'invalid_notification_request', (given) => asking(given, { notification_id: undefined })],
     ['an unknown event', 'invalid_notification_request', (given) => asking(given, { event: 'credential_lost' })],
     ['words with quotes', 'invalid_notification_request', (given) => asking(given, { event_description: '"' })],
-    ['an id of nobody', 'invalid_notification_id', (given) => asking(given, { notification_id: 'none' })],
+    ['an unknown id', 'invalid_notification_id', (given) => asking(given, { notification_id: 'none' })],
   ];
   for (const [what, code, ask] of refusals) {
     it(`rejects ${what}, and records nothing`, async () => {

@@ -222,7 +222,7 @@ describe('CreateOffer', () => {
     ['a transaction code without its flow', { flow: 'authorization_code', tx_code: '1234' }, 'tx_code'],
     ['words about no transaction code', { tx_code_description: 'by post' }, 'tx_code_description'],
     ['claims of something else', { credentialClaims: { strict: { type: 'inline', claims: { name: 'Eve' } } } }, 'credentialClaims.strict'],
-    ['a server of somebody', { authorization_server: 'https://else.example' }, 'authorization_server'],
+    ['an unknown server', { authorization_server: 'https://else.example' }, 'authorization_server'],
     ['a code for the chained server', { authorization_server: `${ISSUER}/chained-as` }, 'authorization_server'],
     [
       'claims that do not fit the schema',

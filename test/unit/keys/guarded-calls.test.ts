@@ -154,7 +154,7 @@ describe('GuardedCalls', () => {
     await clock.tickAsync(TIMEOUT_MS);
     await Promise.all([...late, ...waiting]);
     const began = Date.now();
-    expectUnavailable(await outcome(calls.run(async () => 'next')), /left alone/);
+    expectUnavailable(await outcome(calls.run(async () => 'next')), /not called for some seconds/);
     expect(Date.now()).to.equal(began);
     for (const { resolve } of stuck) resolve('too late');
     await clock.tickAsync(REST_MS);

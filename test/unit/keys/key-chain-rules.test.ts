@@ -200,7 +200,7 @@ describe('key chain certificates', () => {
       'HAIP 1.0 sections 4.1 and 6.1.1: the certificate of the key is self-signed',
     ]);
     expect(messages({ ...of(leaf.certificate, authority.certificate), usages: ['statusList'] })).to.deep.equal([
-      'HAIP 1.0 section 6.1: the chain contains its trust anchor, which is sent along with everything that the key signs',
+      'HAIP 1.0 section 6.1: the chain contains its trust anchor, which is sent with every signature of the key',
     ]);
     expect(messages({ ...of(alone.certificate), root: rootOf('A') }), 'of the own authority').to.deep.equal([]);
     expect(messages({ ...of(alone.certificate), usages: ['trustList'] })).to.deep.equal([]);
@@ -214,8 +214,8 @@ describe('key chain certificates', () => {
     expect(saidBy(() => assertSelfSignedUsage(['trustList'], 'usages'))).to.equal('nothing');
     expect(saidBy(() => assertSelfSignedUsage(['trustList', 'signing'], 'usages'))).to.match(/not for "signing"/);
     const renew = (certificate: string) => saidBy(() => assertRenewable(of(certificate), new Date()));
-    expect(renew(alone.certificate)).to.contain('certifies itself');
-    expect(renew(leaf.certificate)).to.contain('come from outside');
+    expect(renew(alone.certificate)).to.contain('is self-signed');
+    expect(renew(leaf.certificate)).to.contain('come from an external authority');
   });
 
   it('have names', async () => {

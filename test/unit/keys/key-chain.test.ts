@@ -200,9 +200,11 @@ describe('makeKeyChain', () => {
     expect(reader).to.include({ profileRule: 'ETSI TS 119 411-8 section 6.6.1', member: 'certificates' });
     expect(signer).to.include({ rule: 'ISO/IEC 18013-5 table B.3', member: 'certificates' });
     expect(signer?.change).to.equal(
-      'ask its authority for a certificate with a country, the extended key usage 1.0.18013.5.1.2, critical, an end within 457 days',
+      'request a certificate from its authority with a country, the extended key usage 1.0.18013.5.1.2, critical, an expiry within 457 days',
     );
-    expect(reader?.change).to.equal('ask its authority for a certificate with a country, an organization identifier, a certificate policy');
+    expect(reader?.change).to.equal(
+      'request a certificate from its authority with a country, an organization identifier, a certificate policy',
+    );
   });
 
   it('adds defaults', async () => {

@@ -146,7 +146,7 @@ describe('key chains', () => {
       () => ({ usageType: 'access', rotationEnabled: true, rotationIntervalDays: 1 }),
       'invalid_input rotationIntervalDays',
     ],
-    ['a key that is none', () => ({ usageType: 'access', key: 'nonsense' }), 'invalid_input key'],
+    ['a key that is invalid', () => ({ usageType: 'access', key: 'nonsense' }), 'invalid_input key'],
     [
       'a second key with a misspelt marker',
       () => ({ usageType: 'access', key: privateKey() + String(privateKey()).replace('-----BEGIN', '----BEGIN') }),
@@ -246,7 +246,7 @@ describe('key chains', () => {
       () => ({ rotationEnabled: true, rotationIntervalDays: 1 }),
       'invalid_input rotationIntervalDays',
     ],
-    ['certificates that are none', 'access', () => ({ certificates: 'nonsense' }), 'invalid_input certificates'],
+    ['certificates that are invalid', 'access', () => ({ certificates: 'nonsense' }), 'invalid_input certificates'],
     [
       'certificates of another key',
       'access',

@@ -164,7 +164,7 @@ describe('web step of an interactive authorization', () => {
     type Visiting = Awaited<ReturnType<typeof visiting>>;
     const bends: readonly [what: string, bend: (visiting: Visiting) => Partial<PageReturn>][] = [
       ['no name of a page', () => ({ pageHandle: undefined })],
-      ['a page of nobody', () => ({ pageHandle: 'unknown' })],
+      ['an unknown page', () => ({ pageHandle: 'unknown' })],
       ['a page with another secret', ({ returned }) => ({ pageHandle: `${returned.pageHandle}A` })],
       ['the name that the wallet has', ({ asked }) => ({ pageHandle: asked.authSession })],
       ['another browser', ({ asked }) => ({ browserSecrets: new Map([[asked.id, 'another']]) })],

@@ -31,7 +31,7 @@ describe('authorization state', () => {
       it(`${stage} ${follows ? 'changes' : 'never changes'} to ${next}`, () => {
         const move = () => advance({ stage, version: 3 } as Authorization, { stage: next });
         if (follows) expect(move()).to.include({ stage: next, version: 4 });
-        else expect(move).to.throw(`does not become ${next}`);
+        else expect(move).to.throw(`cannot change to ${next}`);
       });
     }
   }
@@ -226,7 +226,7 @@ describe('authorization request', () => {
       'no method': { code_challenge },
       'the plain method': { code_challenge, code_challenge_method: 'plain' },
       'a method alone': { code_challenge_method },
-      'a challenge that is none': { code_challenge: 'x', code_challenge_method },
+      'a challenge that is invalid': { code_challenge: 'x', code_challenge_method },
     })) {
       it(`is rejected with ${what}`, () => {
         const form: Record<string, string> = { ...unchallenged, ...wrong };
@@ -368,7 +368,7 @@ describe('ConfirmWallet', () => {
     ['no decision', () => ({ decision: undefined })],
     ['another decision', () => ({ decision: 'perhaps' })],
     ['no name of a page', () => ({ confirmation: undefined })],
-    ['a page of nobody', () => ({ confirmation: 'unknown' })],
+    ['an unknown page', () => ({ confirmation: 'unknown' })],
     ['a page with another secret', ({ confirmation }) => ({ confirmation: `${confirmation}A` })],
     ['the state of the login', ({ location }) => ({ confirmation: location.searchParams.get('state') ?? '' })],
     ['another browser', ({ id }) => ({ browserSecrets: new Map([[id, 'another']]) })],

@@ -124,16 +124,16 @@ describe('wallet client that is registered with a key', () => {
     const unopened: readonly [string, () => string][] = [
       ['neither iss nor sub', () => assertion({ payload: { iss: undefined, sub: undefined } })],
       ['an empty sub', () => assertion({ payload: { iss: '', sub: '' } })],
-      ['a sub that is no text', () => assertion({ payload: { iss: 7, sub: 7 } })],
-      ['a typ that is no text', () => assertion({ header: { typ: 7 } })],
-      ['more than anybody has to say', () => assertion({ payload: { x: 'x'.repeat(16_384) } })],
+      ['a sub that is not a string', () => assertion({ payload: { iss: 7, sub: 7 } })],
+      ['a typ that is not a string', () => assertion({ header: { typ: 7 } })],
+      ['more than any wallet has to say', () => assertion({ payload: { x: 'x'.repeat(16_384) } })],
     ];
     for (const [what, text] of unopened) {
       it(`is rejected with ${what}`, () => expect(() => open(text())).to.throw(/client_assertion/));
     }
 
     it('is rejected with a type alone', () => {
-      expect(() => parseAssertion({ client_assertion_type: ASSERTION_TYPE })).to.throw(/belong together/);
+      expect(() => parseAssertion({ client_assertion_type: ASSERTION_TYPE })).to.throw(/must be sent together/);
       expect(parseAssertion({ client_id: CLIENT })).to.equal(undefined);
     });
 

@@ -39,7 +39,7 @@ describe('wallet with an attestation', () => {
     ['aud in an array of one', () => ({ pop: { payload: { aud: [SERVER] } } })],
     ['a clock that is 50 seconds ahead', () => ({ pop: { payload: { iat: seconds() + 50 } } })],
     ['a proof that is 290 seconds old', () => ({ pop: { payload: { iat: seconds() - 290 } } })],
-    ['claims that nobody knows', () => ({ attestation: { payload: { wallet_colour: 'green' } } })],
+    ['unknown claims', () => ({ attestation: { payload: { wallet_colour: 'green' } } })],
     ['no iat in the attestation', () => ({ attestation: { payload: { iat: undefined } } })],
     ['a beginning that has come', () => ({ attestation: { payload: { nbf: seconds() } } })],
     ['an exp 59 seconds ago', () => ({ attestation: { payload: { exp: seconds() - 59 } } })],
@@ -74,13 +74,13 @@ describe('wallet with an attestation', () => {
     ['an attestation that is too long', () => attestation({ wallet_colour: 'g'.repeat(16_384) })],
     ['no proof of possession', () => ({ fields: { attestationPop: [] } })],
     ['a proof of possession alone', () => ({ fields: { attestation: [] } })],
-    ['an attestation that is no JWT', () => ({ fields: { attestation: ['nonsense'] } })],
+    ['an attestation that is not a JWT', () => ({ fields: { attestation: ['nonsense'] } })],
     ['typ JWT', () => attestation({}, { typ: 'JWT' })],
-    ['a critical header that nobody knows', () => attestation({}, { crit: ['x'], x: 1 })],
+    ['a critical header that is unknown', () => attestation({}, { crit: ['x'], x: 1 })],
     ['alg none', () => attestation({}, { alg: 'none' })],
     ['alg of another key', () => attestation({}, { alg: 'ES384' })],
     ['no x5c', () => attestation({}, { x5c: undefined })],
-    ['x5c that is no list', () => attestation({}, { x5c: 'text' })],
+    ['x5c that is not a list', () => attestation({}, { x5c: 'text' })],
     [
       'its anchor in x5c',
       () => {
@@ -98,7 +98,7 @@ describe('wallet with an attestation', () => {
       async () => ({ attestation: { signer: await certify({ name: 'Web', by: client.provider.root, purposes: [WEB_SERVER] }) } }),
     ],
     [
-      'a signer whose end is no time',
+      'a signer whose end is not a time',
       async () => ({
         attestation: { signer: await certify({ name: 'Endless', by: client.provider.root, validity: { notAfter: '271399000000Z' } }) },
       }),
@@ -117,9 +117,9 @@ describe('wallet with an attestation', () => {
     ['no exp', () => attestation({ exp: undefined })],
     ['an exp 60 seconds ago', () => attestation({ exp: seconds() - 60 })],
     ['an nbf in the future', () => attestation({ nbf: seconds() + 120 })],
-    ['an nbf that is no number', () => attestation({ nbf: 'soon' })],
+    ['an nbf that is not a number', () => attestation({ nbf: 'soon' })],
     ['an nbf that is a text', () => attestation({ nbf: `${seconds()}` })],
-    ['an iat that is no number', () => attestation({ iat: 'soon' })],
+    ['an iat that is not a number', () => attestation({ iat: 'soon' })],
     ['an iat in the future', () => attestation({ iat: seconds() + 120 })],
     ['another client_id', () => ({ form: { client_id: 'https://other.example' } })],
     [
@@ -138,15 +138,15 @@ describe('wallet with an attestation', () => {
     ['a proof without aud', () => pop({ aud: undefined })],
     ['a proof of another client', () => pop({ iss: 'https://other.example' })],
     ['a proof that begins in two minutes', () => pop({ nbf: seconds() + 120 })],
-    ['a proof whose beginning is no number', () => pop({ nbf: 'soon' })],
+    ['a proof whose beginning is not a number', () => pop({ nbf: 'soon' })],
     ['a proof without jti', () => pop({ jti: undefined })],
     ['a proof with an empty jti', () => pop({ jti: '' })],
     ['a proof whose jti is too long', () => pop({ jti: 'x'.repeat(257) })],
     ['a proof without iat', () => pop({ iat: undefined })],
     ['a proof that is ten minutes old', () => pop({ iat: seconds() - 600 })],
-    ['a proof from the future', () => pop({ iat: seconds() + 61 })],
+    ['a proof with a time in the future', () => pop({ iat: seconds() + 61 })],
     ['a proof that expired 60 seconds ago', () => pop({ exp: seconds() - 60 })],
-    ['a proof whose exp is no number', () => pop({ exp: 'never' })],
+    ['a proof whose exp is not a number', () => pop({ exp: 'never' })],
   ];
   for (const [what, sent] of refused) {
     it(`is rejected with ${what}`, async () => {
@@ -290,8 +290,8 @@ describe('wallet with an attestation', () => {
       expect(await ask()).to.equal(BROKEN);
     });
     for (const [what, status] of [
-      ['is no object', 'revoked'],
-      ['is of a kind that nobody knows', { lamp: 'green' }],
+      ['is not an object', 'revoked'],
+      ['is of a kind that is unknown', { lamp: 'green' }],
       ['is out of the list', { status_list: { idx: 5000, uri: 'https://wallet-provider.example/status/1' } }],
     ] as const) {
       it(`is rejected when it ${what}`, async () => {
@@ -352,7 +352,7 @@ describe('wallet with an attestation', () => {
       client.provider.published = undefined;
       const { code, message } = await client.failure();
       expect(code).to.equal(BROKEN);
-      expect(message).to.include('not every trust list could be had');
+      expect(message).to.include('not every trust list is available');
     });
     it('is accepted when one of several lists names it and another one is unavailable', async () => {
       const lists = [`${client.provider.url}/gone`, `${client.provider.url}/lote`];

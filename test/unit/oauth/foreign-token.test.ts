@@ -75,15 +75,15 @@ describe('keys of an external server', () => {
     ['a curve of another type', { ...ed, crv: 'P-256' }],
     ['a curve of another type than EC', { ...p256, crv: 'Ed25519' }],
     ['no curve and no type', { x: String(p256['x']), y: String(p256['y']) }],
-    ['a coordinate that is no base64url', { ...ed, x: '!' }],
-    ['a coordinate that is no text', { ...ed, x: 7 }],
+    ['a coordinate that is not base64url', { ...ed, x: '!' }],
+    ['a coordinate that is not a string', { ...ed, x: 7 }],
     ['a point with one coordinate', { kty: 'EC', crv: 'P-256', x: String(p256['x']) }],
     ['an endless modulus', { ...rsa, n: 'A'.repeat(1368) }],
-    ['a modulus that is no text', { ...rsa, n: 7 }],
+    ['a modulus that is not a string', { ...rsa, n: 7 }],
     ['an endless exponent', { ...rsa, e: 'A'.repeat(344) }],
-    ['an exponent that is no text', { ...rsa, e: 65_537 }],
-    ['a name that is no text', { ...p256, kid: 7 }],
-    ['no object', 'key'],
+    ['an exponent that is not a string', { ...rsa, e: 65_537 }],
+    ['a name that is not a string', { ...p256, kid: 7 }],
+    ['not an object', 'key'],
     ['null', null],
   ];
   for (const [name, key] of unusable) {
@@ -371,7 +371,7 @@ describe('access token of an external authorization server', () => {
     const nothing: readonly [string, Json][] = [
       ['an unknown configuration', detail({ credential_configuration_id: 'other' })],
       ['identifiers of an unknown configuration', detail({ credential_configuration_id: 'x', credential_identifiers: ['pid'] })],
-      ['an id that is no text', detail({ credential_configuration_id: ['pid'] })],
+      ['an id that is not a string', detail({ credential_configuration_id: ['pid'] })],
       ['an entry that names nothing', detail({})],
     ];
     for (const [name, entry] of nothing) {
@@ -413,14 +413,14 @@ describe('access token of an external authorization server', () => {
     ['no issuer', { iss: undefined }, 'issuer'],
     ['no subject', { sub: undefined }, 'subject'],
     ['an empty subject', { sub: '' }, 'subject'],
-    ['a subject that is no text', { sub: 7 }, 'subject'],
+    ['a subject that is not a string', { sub: 7 }, 'subject'],
     ['an endless subject', { sub: 's'.repeat(1025) }, 'subject'],
     ['no expiry', { exp: undefined }, 'expired'],
     ['a binding to a certificate', { cnf: { 'x5t#S256': 'abc' } }, 'key_binding'],
     ['a binding to a certificate beside a key', { cnf: { jkt: 'abc', 'x5t#S256': 'abc' } }, 'key_binding'],
-    ['only a confirmation member that is not understood', { cnf: { 'kc-jkt-type': 'DPoP' } }, 'key_binding'],
-    ['a binding that is no object', { cnf: 'abc' }, 'key_binding'],
-    ['a thumbprint that is no text', { cnf: { jkt: 7 } }, 'key_binding'],
+    ['only a confirmation property that is not understood', { cnf: { 'kc-jkt-type': 'DPoP' } }, 'key_binding'],
+    ['a binding that is not an object', { cnf: 'abc' }, 'key_binding'],
+    ['a thumbprint that is not a string', { cnf: { jkt: 7 } }, 'key_binding'],
     ['a binding to nothing', { cnf: null }, 'key_binding'],
   ];
   for (const [name, bend, expected] of table) {

@@ -47,7 +47,7 @@ const outcome = (work: () => unknown) => {
 describe('A pre-authorized code', () => {
   const changes: readonly [string, Partial<Grant>, string | null, string][] = [
     ['that is fresh is redeemed', {}, null, 'redeem'],
-    ['whose time is over brings nothing', { expiresAt: NOW }, null, 'invalid_grant'],
+    ['that has expired brings nothing', { expiresAt: NOW }, null, 'invalid_grant'],
     ['that is spent brings nothing', { consumedAt: NOW }, null, 'invalid_grant'],
     ['of another kind brings nothing', { kind: 'authorization_code' }, null, 'invalid_grant'],
     ['for which too much was guessed brings nothing', { attempts: MAX_TX_CODE_ATTEMPTS, txCodeHash: 't' }, 't', 'invalid_grant'],
@@ -300,7 +300,7 @@ describe('request with authorization_details and scope', () => {
     ['a long path', { claims: [path(...Array(32).fill('a'.repeat(200)))] }],
     ['names like numbers', { claims: [path('a', '0'), path('b', 0), path('a', '1', '0')] }],
     ['a key of an mdoc that is negative', { claims: [path('org.iso', 'a', -1)] }],
-    ['members that nobody knows', { else: 1 }],
+    ['unknown properties', { else: 1 }],
   ] as const) {
     it(`is accepted with ${what}`, () => {
       const entry = { ...CARD, ...change };

@@ -92,11 +92,11 @@ describe('BeginInteraction', () => {
     ['a kind that is missing', 'missing_interaction_type', 'badge', { interaction_types_supported: WEB }],
     ['no client', 'invalid_request', 'badge', { client_id: undefined }],
     ['another response type', 'unsupported_response_type', 'badge', { response_type: 'token' }],
-    ['a scope of nobody', 'invalid_scope', 'else', {}],
+    ['an unknown scope', 'invalid_scope', 'else', {}],
     ['no challenge where the web is an option', 'invalid_request', 'badge', { code_challenge: undefined }],
-    ['no way back from the web', 'invalid_request', 'visitor', { redirect_uri: undefined }],
-    ['a way back that any app can take', 'invalid_request', 'visitor', { redirect_uri: 'wallet://cb' }],
-    ['an offer of nobody', 'invalid_request', 'badge', { issuer_state: 'unknown' }],
+    ['no redirect_uri for the web step', 'invalid_request', 'visitor', { redirect_uri: undefined }],
+    ['a redirect_uri that any app can claim', 'invalid_request', 'visitor', { redirect_uri: 'wallet://cb' }],
+    ['an unknown offer', 'invalid_request', 'badge', { issuer_state: 'unknown' }],
     ['half an attestation', 'invalid_client_attestation', 'badge', {}, { attestation: ['x'] }],
     ['two DPoP proofs', 'invalid_dpop_proof', 'badge', {}, { dpop: ['a', 'b'] }],
     ['a thumbprint of another key', 'invalid_dpop_proof', 'badge', { dpop_jkt: 'x' }],
@@ -169,7 +169,7 @@ describe('ContinueInteraction', () => {
 
   type Bend = (asked: Required) => Promise<unknown>;
   const bends: readonly [what: string, code: FailureCode, bend: Bend][] = [
-    ['a name of nobody', 'invalid_session', (asked) => answer({ ...asked, authSession: 'unknown' })],
+    ['an unknown name', 'invalid_session', (asked) => answer({ ...asked, authSession: 'unknown' })],
     ['another secret', 'invalid_session', (asked) => answer({ ...asked, authSession: `${asked.authSession}A` })],
     ['another client', 'invalid_session', (asked) => answer(asked, { client_id: 'https://else.example' })],
     ['another key', 'invalid_session', (asked) => answer(asked, {}, { dpop: [wallet.dpop(PATH, { key: newKey() })] })],
@@ -249,7 +249,7 @@ describe('ContinueInteraction', () => {
     const web: readonly [what: string, code: FailureCode, form: Record<string, string | undefined>][] = [
       ['no verifier', 'invalid_grant', { code_verifier: undefined }],
       ['another verifier', 'invalid_grant', { code_verifier: `${CODE_VERIFIER}x` }],
-      ['a presentation that nobody asked for', 'invalid_request', { openid4vp_response: '{}' }],
+      ['a presentation that was not requested', 'invalid_request', { openid4vp_response: '{}' }],
     ];
     for (const [what, code, form] of web) {
       it(`rejects ${what}, and the wallet can still continue`, async () => {
@@ -381,7 +381,7 @@ describe('AcceptInteractionPresentation', () => {
     ['for another verifier', () => ({ kb: { aud: 'ia:https://else.example' } })],
     ['by another holder', () => ({ holder: makeHolder() })],
     ['of another kind', () => ({ visible: { vct: 'urn:else:1' } })],
-    ['whose time is over', () => ({ visible: { exp: world.seconds - 600 } })],
+    ['that has expired', () => ({ visible: { exp: world.seconds - 600 } })],
   ];
   for (const [what, changes] of changed) {
     it(`permanently denies a presentation ${what}, and records the reason for the operator`, async () => {

@@ -152,12 +152,12 @@ describe('response within an interactive authorization', () => {
     ['a ciphertext where none was asked for', '{"response":"a"}', false, 'invalid_request'],
     ['a ciphertext and presentations', '{"response":"a","vp_token":{}}', true, 'invalid_request'],
     ['a ciphertext and an error', '{"response":"a","error":"x"}', true, 'invalid_request'],
-    ['a ciphertext that is no text', '{"response":{}}', true, 'invalid_request'],
+    ['a ciphertext that is not a string', '{"response":{}}', true, 'invalid_request'],
     ['presentations and an error', '{"vp_token":{},"error":"x"}', false, 'invalid_request'],
     ['nothing', '{}', false, 'invalid_request'],
-    ['a member twice', '{"vp_token":{},"vp_token":{}}', false, 'invalid_request'],
-    ['no JSON', 'vp_token', false, 'invalid_request'],
-    ['no object', '[]', false, 'invalid_request'],
+    ['a property twice', '{"vp_token":{},"vp_token":{}}', false, 'invalid_request'],
+    ['invalid JSON', 'vp_token', false, 'invalid_request'],
+    ['not an object', '[]', false, 'invalid_request'],
   ];
   for (const [what, text, isEncrypted, expected] of responses) {
     it(`with ${what} is ${expected}`, () => {
@@ -223,7 +223,7 @@ describe('interaction types of a wallet', () => {
     ['empty entries', ',a,,', ['a']],
     ['nothing', undefined, 'invalid_request'],
     ['commas', ',, ,', 'invalid_request'],
-    ['more than anybody has', 'a,'.repeat(1001), 'invalid_request'],
+    ['more than any wallet has', 'a,'.repeat(1001), 'invalid_request'],
   ];
   for (const [what, text, expected] of lists) {
     it(`are parsed from ${what}`, () => {

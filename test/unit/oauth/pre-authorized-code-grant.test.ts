@@ -88,15 +88,15 @@ describe('PreAuthorizedCodeGrant', () => {
 
   type Refused = readonly [what: string, code: FailureCode, ask: (offered: Offered) => Promise<unknown>, offer?: object];
   const refusals: readonly Refused[] = [
-    ['a code of nobody', 'invalid_grant', () => wallet.redeem('unknown')],
-    ['a code whose time is over', 'invalid_grant', ({ code }) => world.later(60, () => wallet.redeem(code)), { expiresIn: 60 }],
-    ['a transaction code that nobody asked for', 'invalid_request', ({ code }) => wallet.redeem(code, { txCode: '1234' })],
+    ['an unknown code', 'invalid_grant', () => wallet.redeem('unknown')],
+    ['a code that has expired', 'invalid_grant', ({ code }) => world.later(60, () => wallet.redeem(code)), { expiresIn: 60 }],
+    ['a transaction code that was not requested', 'invalid_request', ({ code }) => wallet.redeem(code, { txCode: '1234' })],
     ['a missing transaction code', 'invalid_request', ({ code }) => wallet.redeem(code), TX],
     ['more than the code is for', 'invalid_authorization_details', ({ code }) => wallet.redeem(code, { requestedIds: ['pass'] })],
     ['no DPoP proof', 'invalid_dpop_proof', ({ code }) => wallet.redeem(code, { request: wallet.oauth('token', {}, { dpop: [] }) })],
     ['a DPoP proof for another address', 'invalid_dpop_proof', ({ code }) => wallet.redeem(code, { request: wallet.oauth('par') })],
     [
-      'a DPoP nonce of somebody',
+      'an unknown DPoP nonce',
       'use_dpop_nonce',
       ({ code }) => {
         const dpop = [wallet.dpop('token', { payload: { nonce: 'abc' } })];

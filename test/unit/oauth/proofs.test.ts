@@ -159,7 +159,7 @@ describe('DPoP proof in place of a proof of possession', () => {
     ],
     ['where there is none', () => combined(undefined, { dpop: [] }), BROKEN],
     [
-      'beside an attestation of another installation',
+      'beside an attestation of another wallet instance',
       () => combined(undefined, { attestation: [wallet.provider.attestation(newKey())] }),
       BROKEN,
     ],

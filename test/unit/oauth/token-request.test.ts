@@ -330,9 +330,9 @@ describe('RefreshTokenGrant', () => {
     return wallet.refresh(refreshToken, { request: wallet.oauth('token', form, more) });
   };
   const refusals: readonly Refused[] = [
-    ['a token of nobody', 'invalid_grant', () => wallet.refresh('unknown')],
-    ['a token that was bent', 'invalid_grant', (token) => wallet.refresh(`${token.slice(0, -4)}AAAA`)],
-    ['a token whose time is over', 'invalid_grant', later(2_592_000)],
+    ['an unknown token', 'invalid_grant', () => wallet.refresh('unknown')],
+    ['a token that was modified', 'invalid_grant', (token) => wallet.refresh(`${token.slice(0, -4)}AAAA`)],
+    ['a token that has expired', 'invalid_grant', later(2_592_000)],
     ['another client', 'invalid_grant', sending({ client_id: 'https://else.example' })],
     ['the key of another wallet', 'invalid_grant', sending({}, () => [wallet.dpop('token', { key: newKey() })])],
     ['no DPoP proof', 'invalid_dpop_proof', sending({}, () => [])],

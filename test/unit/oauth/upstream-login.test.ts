@@ -193,7 +193,7 @@ describe('FinishUpstreamLogin', () => {
 
   const unknown: readonly [what: string, changes: (login: Login) => Parameters<LoginWorld['finish']>[1]][] = [
     ['no state', () => ({ state: undefined })],
-    ['a state of nobody', () => ({ state: 'unknown' })],
+    ['an unknown state', () => ({ state: 'unknown' })],
     ['a state with another secret', ({ location: { searchParams } }) => ({ state: `${searchParams.get('state')}A` })],
     ['another browser', ({ id }) => ({ browserSecrets: new Map([[id, 'another']]) })],
     ['a browser without its secret', () => ({ browserSecrets: new Map() })],
@@ -215,7 +215,7 @@ describe('FinishUpstreamLogin', () => {
   const serverError = (fault: AuthorizationServerFault, error?: string) =>
     new AuthorizationServerError(fault, 'no', error === undefined ? {} : { error });
   const failures: readonly Failing[] = [
-    ['is away', 'unavailable', 'temporarily_unavailable', () => failing('discover', serverError('timeout'))],
+    ['is unavailable', 'unavailable', 'temporarily_unavailable', () => failing('discover', serverError('timeout'))],
     ['is busy', 'unavailable', 'temporarily_unavailable', () => failing('exchangeCode', serverError('busy'))],
     ['refuses its code', 'access_denied', 'server_error', () => failing('exchangeCode', serverError('refused', 'x'))],
     ['sends a bad ID token', 'access_denied', 'server_error', () => failing('verifyIdToken', new ForeignTokenError('nonce'))],

@@ -124,19 +124,19 @@ describe('status of a wallet attestation', () => {
   });
 
   const unusable: readonly [string, () => object][] = [
-    ['is no object', () => ({ client_status: 'valid' })],
+    ['is not an object', () => ({ client_status: 'valid' })],
     ['is null', () => ({ client_status: null })],
     ['is a list', () => ({ client_status: [] })],
     ['names no entry', () => ({ client_status: {} })],
     ['names no entry but an end', () => ({ client_status: { exp: world.seconds + 60 } })],
-    ['is of a kind that nobody knows', () => ({ client_status: { status: { lamp: 'green' } } })],
+    ['is of a kind that is unknown', () => ({ client_status: { status: { lamp: 'green' } } })],
     ['has a negative index', () => ({ client_status: { status: listed({ idx: -1 }) } })],
     ['has an index that is a text', () => ({ client_status: { status: listed({ idx: '3' }) } })],
     ['is outside the list', () => ({ client_status: { status: wallet.provider.status(5_000) } })],
-    ['has an address that is none', () => ({ client_status: { status: listed({ uri: 'list' }) } })],
+    ['has an address that is invalid', () => ({ client_status: { status: listed({ uri: 'list' }) } })],
     ['leads to another list', () => ({ client_status: { status: listed({ uri: 'https://x.example/1' }) } })],
-    ['is kept no longer', () => ({ client_status: { status: listed({}), exp: world.seconds } })],
-    ['ends at a time that is none', () => ({ client_status: { status: listed({}), exp: 'never' } })],
+    ['is no longer stored', () => ({ client_status: { status: listed({}), exp: world.seconds } })],
+    ['ends at a time that is invalid', () => ({ client_status: { status: listed({}), exp: 'never' } })],
     ['is broken beside a good one', () => ({ client_status: {}, status: wallet.provider.status(3) })],
     ['is broken elsewhere', () => ({ ...wallet.says, key_storage_status: {} })],
   ];
@@ -148,7 +148,7 @@ describe('status of a wallet attestation', () => {
     it(`rejects the wallet when it ${what}`, async () => {
       wallet.says = { ...says() };
       const { code, message } = await failureOf(wallet.push());
-      expect([code, message]).to.deep.equal([BROKEN, 'the wallet attestation has a status that cannot be established']);
+      expect([code, message]).to.deep.equal([BROKEN, 'the wallet attestation has a status that cannot be determined']);
     });
   }
 
@@ -250,7 +250,7 @@ describe('status of a key attestation', () => {
     for (const says of [{}, { status: { other: 1 } }, { status: wallet.provider.status(7), exp: 1 }, 'x']) {
       const proofs = (await attest({ key_storage_status: says })).jwt;
       const { code, message } = await failureOf(wallet.issue(await token(), { proofs }));
-      expect([code, message]).to.deep.equal(['invalid_proof', 'the key attestation has a status that cannot be established']);
+      expect([code, message]).to.deep.equal(['invalid_proof', 'the key attestation has a status that cannot be determined']);
     }
   });
 });

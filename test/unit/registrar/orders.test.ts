@@ -255,7 +255,7 @@ describe('certificate from the registrar of a tenant', () => {
         },
         'invalid_input',
       ],
-      ['a text that is no certificate', { jwt: 'a.b.c' }, () => {}, 'invalid_input jwt'],
+      ['a text that is not a certificate', { jwt: 'a.b.c' }, () => {}, 'invalid_input jwt'],
     ];
     for (const [what, wanted, prepare, end] of refusals) {
       it(`is rejected for ${what}: ${end}`, async () => {

@@ -112,7 +112,7 @@ describe('registration certificate', () => {
 
   it('is rejected if it is malformed', () => {
     for (const text of ['', 'a.b.c', `${jwt()}.x`, 'x'.repeat(70_000)]) {
-      expect(refusalOf(() => parseRegistrationCertificate(text))).to.equal('it is no compact JWS');
+      expect(refusalOf(() => parseRegistrationCertificate(text))).to.equal('it is not a compact JWS');
     }
   });
 
@@ -122,27 +122,27 @@ describe('registration certificate', () => {
     ['somebody without identifier', { sub: { legal_name: 'Acme' } }, 'sub'],
     ['an intermediary without identifier', { intermediary: {} }, 'intermediary'],
     ['no time', { iat: undefined }, 'iat'],
-    ['a time that is none', { exp: 'tomorrow' }, 'exp'],
+    ['a time that is invalid', { exp: 'tomorrow' }, 'exp'],
     ['a time beyond all calendars', { nbf: 1e300 }, 'nbf'],
     ['two intended uses', { intended_use_id: ['a', 'b'] }, 'several intended uses'],
     ['two intended uses in a list', { intended_uses: [{ id: 'a' }, { id: 'b' }] }, 'several intended uses'],
     ['an intended use without name', { intended_use_id: '' }, 'intended_use_id'],
-    ['an intended use that is no text', { intended_use_id: 7 }, 'intended_use_id'],
+    ['an intended use that is not a string', { intended_use_id: 7 }, 'intended_use_id'],
     ['an intended use without identifier', { intended_uses: [{}] }, 'intended_use_id'],
-    ['a subject that is no text', { sub: 7 }, 'sub'],
-    ['a credential that is no object', { credentials: ['x'] }, 'credentials'],
+    ['a subject that is not a string', { sub: 7 }, 'sub'],
+    ['a credential that is not an object', { credentials: ['x'] }, 'credentials'],
     ['a credential that is null', { credentials: [null] }, 'credentials'],
     ['a time that is a text', { exp: `${SECONDS}` }, 'exp'],
-    ['a credential whose format is no text', entry({ format: 7 }), 'its credentials.0.format is missing'],
-    ['a credential whose meta is no object', entry({ meta: 'x' }), 'its credentials.0.meta is'],
-    ['a claim that is no object', entry({ claim: [claim, 'a'] }), 'its credentials.0.claim.1 is'],
-    ['a claim whose path is no list', entry({ claim: [{ path: 'a' }] }), 'its credentials.0.claim.0.path is'],
+    ['a credential whose format is not a string', entry({ format: 7 }), 'its credentials.0.format is missing'],
+    ['a credential whose meta is not an object', entry({ meta: 'x' }), 'its credentials.0.meta is'],
+    ['a claim that is not an object', entry({ claim: [claim, 'a'] }), 'its credentials.0.claim.1 is'],
+    ['a claim whose path is not a list', entry({ claim: [{ path: 'a' }] }), 'its credentials.0.claim.0.path is'],
     ['too many claims', entry({ claim: Array(1001).fill(claim) }), 'credentials'],
-    ['credentials that are no list', { credentials: {} }, 'credentials'],
+    ['credentials that are not a list', { credentials: {} }, 'credentials'],
     ['a credential without format', { credentials: [{ meta: {} }] }, 'its credentials.0.format is'],
-    ['claims that are no list', entry({ claims: null }), 'its credentials.0.claims is'],
+    ['claims that are not a list', entry({ claims: null }), 'its credentials.0.claims is'],
     ['a claim without path', entry({ claims: [{}] }), 'its credentials.0.claims.0.path is'],
-    ['values that are no list', entry({ claim: [{ ...claim, values: 1 }] }), 'credentials.0.claim.0.values is'],
+    ['values that are not a list', entry({ claim: [{ ...claim, values: 1 }] }), 'credentials.0.claim.0.values is'],
     ['two lists of claims', entry({ claim: [claim], claims: [] }), 'credentials.0.claim and credentials.0.claims differ'],
     [
       'two lists of claims in another order',
@@ -218,7 +218,7 @@ describe('organization of an access certificate', () => {
 
   const cases: [string, string[], boolean][] = [
     ['the subject', ['A'], true],
-    ['who asks on its behalf', ['B'], true],
+    ['the intermediary of the subject', ['B'], true],
     ['nobody, where the certificate names nobody', [], true],
     ['another one', ['C'], false],
     ['the subject and another one', ['A', 'C'], false],
@@ -273,7 +273,7 @@ describe('claims covered by a registration certificate', () => {
     });
   }
 
-  const NONE = 'no dc+sd-jwt with this meta is registered';
+  const NONE = 'the format dc+sd-jwt with this meta is not registered';
   const gaps: [...Case, string][] = [
     ['a claim more', [PID], asked(claims(['given_name'], ['age'])), 'the claim ["age"] is not registered'],
     ['the whole of which a part is registered', [PID], asked(claims(['address'])), 'the claim ["address"]'],
@@ -283,10 +283,10 @@ describe('claims covered by a registration certificate', () => {
     ['another type', [PID], asked({ meta: { vct_values: ['urn:other:1'] } }), NONE],
     ['one type of two', [PID], asked({ meta: { vct_values: ['urn:pid:1'] } }), NONE],
     ['a type more', [PID], asked({ meta: { vct_values: [...META.vct_values, 'x'] } }), NONE],
-    ['a member of meta more', [PID], asked({ meta: { ...META, more: true } }), NONE],
+    ['a property of meta more', [PID], asked({ meta: { ...META, more: true } }), NONE],
     ['another format', [{ ...PID, format: 'mso_mdoc' }], asked(claims(['given_name'])), NONE],
     ['a second credential', [PID], asked(claims(['given_name']), { meta: { vct_values: ['b'] } }), '"q1"'],
-    ['a licence', [PID], asked(licence), 'no mso_mdoc with this meta is registered'],
+    ['a licence', [PID], asked(licence), 'the format mso_mdoc with this meta is not registered'],
     ['claims of another entry', [MDL, { ...PID, claims: [{ path: ['age'] }] }], asked(claims(['given_name'])), 'the claim'],
     ['anything by an empty list', [{ ...PID, claims: [] }], asked({}), NONE],
     ['a claim by an absent list', [BARE], asked(claims(['given_name'])), 'the claim'],

@@ -180,7 +180,7 @@ describe('start on a database', () => {
       await watch.tick();
       past.put({ ...first, lostAt: NOW });
     });
-    expect(message).to.include('a process noticed');
+    expect(message).to.include('a process detected');
   });
 
   it('needs no answer on a database that only one process uses', async () => {
@@ -229,7 +229,7 @@ describe('start on a database', () => {
     const message = await start(past, [], undefined, async () => {
       if (++waits === 3) await past.markLost(positionOf(first));
     });
-    expect(message).to.include('a process noticed');
+    expect(message).to.include('a process detected');
     expect(waits).to.equal(3);
   });
 
@@ -242,7 +242,7 @@ describe('start on a database', () => {
       for (const counter of [0, 5, 7]) {
         const message = await start(past(), seen(counter));
         expect(message, String(counter))
-          .to.include(`/data/witness.json is out of date: it says 100.${counter}`)
+          .to.include(`/data/witness.json is out of date: it contains 100.${counter}`)
           .and.to.include(`${WITNESSED_BY} recorded 100.8`)
           .and.to.include('restore fence')
           .and.to.include('ACCEPT_REWIND=100.9');
@@ -316,7 +316,7 @@ describe('start on a database', () => {
     });
     expect(outcome).to.equal('accepted');
     expect(refusals).to.have.length(1);
-    expect(refusals[0]).to.include('has gone back in time');
+    expect(refusals[0]).to.include('went back in time');
     await other.tick();
     expect([other.refusal, forget.callCount]).to.deep.equal([undefined, 2]);
   });
@@ -334,7 +334,7 @@ describe('start on a database', () => {
   it('stops other processes if its record proves missing data', async () => {
     const lostAt = async (change: Partial<Sighting>) => {
       const past = new Past();
-      expect(await start(past, [sighting(change)])).to.include('has gone back in time');
+      expect(await start(past, [sighting(change)])).to.include('went back in time');
       return past.history.terms[0]?.lostAt;
     };
     expect(await lostAt({ counter: 6 })).to.equal(NOW);
@@ -452,7 +452,7 @@ describe('process whose database changes', () => {
         ADDRESS,
         undefined,
       ).catch((error: Error) => error.message);
-      expect(message).to.include('is out of date: it says 100.5 (check 2)').and.to.include('recorded 100.5 (check 3)');
+      expect(message).to.include('is out of date: it contains 100.5 (check 2)').and.to.include('recorded 100.5 (check 3)');
     });
 
     it('continues with a standby that has all changes and lacks the last confirmation', async () => {

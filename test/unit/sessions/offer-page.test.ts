@@ -53,12 +53,12 @@ describe('status on an offer page', () => {
   const { clock } = aWorld();
   const request = { kind: 'issuance', offerUrl: 'x' } as unknown as NonNullable<Session['request']>;
   const CASES: readonly (readonly [string, Partial<Session>, OfferStatus])[] = [
-    ['nobody has fetched', { status: 'active' }, 'open'],
+    ['was not fetched', { status: 'active' }, 'open'],
     ['a wallet has fetched', { status: 'fetched' }, 'open'],
     ['was issued', { status: 'completed' }, 'used'],
     ['was issued in part', { status: 'fetched', issuedMask: 2 }, 'used'],
     ['a wallet has answered', { status: 'fetched', claimedAt: new Date(0) }, 'used'],
-    ['nobody took in time', { status: 'active', expiresAt: new Date(0) }, 'expired'],
+    ['was not accepted in time', { status: 'active', expiresAt: new Date(0) }, 'expired'],
     ['was marked as expired', { status: 'expired' }, 'expired'],
     ['was cancelled', { status: 'failed', outcome: { failure: { code: 'cancelled', message: 'x' } } }, 'cancelled'],
     ['failed for another reason', { status: 'failed', outcome: null }, 'over'],

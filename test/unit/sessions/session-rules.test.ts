@@ -66,7 +66,7 @@ describe('session status', () => {
 
   it('is cancelled before it is terminal, and before a wallet answered', () => {
     expect(ended(() => cancelSession(session(), NOW))).to.deep.include({ to: 'failed', unanswered: true });
-    expect(ended(() => cancelSession(session({ expiresAt: NOW }), NOW))).to.match(/^conflict: .*expired already/);
+    expect(ended(() => cancelSession(session({ expiresAt: NOW }), NOW))).to.match(/^conflict: .*already expired/);
     expect(ended(() => cancelSession(session({ claimedAt: NOW }), NOW))).to.match(/^conflict: a wallet has/);
   });
 });
@@ -89,9 +89,9 @@ describe('webhook delivery', () => {
 
   const refused: readonly [string, () => unknown, RegExp][] = [
     ['nobody knows', () => ended(() => prepareRedelivery(session(), 'd', NOW)), /^not_found/],
-    ['was delivered', () => made({ result: 'delivered' }), /^conflict: it was delivered/],
-    ['is under way', () => made({ result: 'pending' }), /^conflict: it is under way/],
-    ['asked for claims', () => made({ webhook: 'claims' }), /^conflict: a wallet waited/],
+    ['was delivered', () => made({ result: 'delivered' }), /^conflict: it was already delivered/],
+    ['is under way', () => made({ result: 'pending' }), /^conflict: it is in progress/],
+    ['asked for claims', () => made({ webhook: 'claims' }), /^conflict: the wallet no longer waits/],
     ['told what is not kept', () => made({}, {}), /^gone/],
   ];
   for (const [what, outcome, expected] of refused) {

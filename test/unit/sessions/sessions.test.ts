@@ -298,11 +298,11 @@ describe('session that is controlled by its caller', () => {
     outcome: { deliveries: [{ ...FAILED, ...delivery }], ...more },
   });
   const CASES: Readonly<Record<string, readonly [Partial<Delivery>, object?, string?]>> = {
-    'is made again when it failed': [{}],
-    'is made again when nobody recorded it': [{ result: 'pending' }],
-    'is not made again when it was delivered': [{ result: 'delivered' }, {}, 'conflict'],
-    'is not made again for claims': [{ webhook: 'claims' }, {}, 'conflict'],
-    'is not made again when nothing is kept of it': [{}, {}, 'gone'],
+    'is repeated when it failed': [{}],
+    'is repeated when its result was not recorded': [{ result: 'pending' }],
+    'is not repeated when it was delivered': [{ result: 'delivered' }, {}, 'conflict'],
+    'is not repeated for claims': [{ webhook: 'claims' }, {}, 'conflict'],
+    'is not repeated when nothing is kept of it': [{}, {}, 'gone'],
     'is unknown under another id': [{ id: 'other' }, {}, 'not_found'],
   };
   for (const [name, [delivery, more, refused]] of Object.entries(CASES)) {

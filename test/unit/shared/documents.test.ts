@@ -84,15 +84,15 @@ describe('body of a change', () => {
   });
   const changes: [string, unknown, boolean][] = [
     ['nothing', {}, true],
-    ['a member that is needed', { id: 'x' }, true],
+    ['a property that is needed', { id: 'x' }, true],
     ['null for one that is needed', { id: null }, false],
     ['null for one with a default', { seconds: null }, true],
     ['null for one that may be left out', { plain: null, maybe: null }, true],
     ['another kind of value', { seconds: 'long' }, false],
-    ['a member that nobody knows', { second: 1 }, false],
+    ['a property that is unknown', { second: 1 }, false],
   ];
   for (const [name, change, isFit] of changes) {
-    it(`${isFit ? 'is' : 'is not'} ${name}`, () => {
+    it(`${isFit ? 'accepts' : 'rejects'} ${name}`, () => {
       const read = safeParseInput(updateOf(Body), change);
       expect('data' in read ? read.data : undefined).to.deep.equal(isFit ? change : undefined);
     });
@@ -113,7 +113,7 @@ describe('string in place of an object', () => {
 
 const MEMBERS = ['keyChainId', 'accessKeyChainId', 'entities', 'note'];
 const read = (document: unknown, known = MEMBERS) => withCurrentNames(document, known);
-const FAULT = 'certId and keyChainId name the same thing; give one, or both alike';
+const FAULT = 'certId and keyChainId are names of the same property; send one, or both with the same value';
 
 describe('document with the former certificate properties', () => {
   const written = (document: unknown, known = MEMBERS) => read(document, known).value;
@@ -207,8 +207,8 @@ describe('document secrets', () => {
       'the address is another',
     ],
     ['when their address is left out', { auth: shown.auth }, STORED, 'auth.key', 'the address is another'],
-    ['when there was none', { pin: HIDDEN }, { url: 'x' }, 'pin', 'give the secret itself'],
-    ['when nothing was there', { pin: HIDDEN }, undefined, 'pin', 'give the secret itself'],
+    ['when there was none', { pin: HIDDEN }, { url: 'x' }, 'pin', 'send the secret, not a masked value'],
+    ['when nothing was there', { pin: HIDDEN }, undefined, 'pin', 'send the secret, not a masked value'],
   ] as const) {
     it(`must be sent again ${what}`, () => {
       expect(() => keepSecrets(HOOK, next, before))

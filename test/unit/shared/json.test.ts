@@ -98,8 +98,8 @@ describe('untrusted JSON', () => {
   }
 
   for (const [what, text, isTaken] of [
-    ['as many members as allowed', '{"a":1,"b":2,"c":3}', true],
-    ['a member too many', '{"a":1,"b":2,"c":3,"d":4}', false],
+    ['as many properties as allowed', '{"a":1,"b":2,"c":3}', true],
+    ['a property too many', '{"a":1,"b":2,"c":3,"d":4}', false],
     ['too many empty lists', '[[],[],[]]', false],
     ['as many escapes as allowed', `"${'\\n'.repeat(30)}"`, true],
     ['an escape too many', `"${'\\n'.repeat(31)}"`, false],
@@ -278,10 +278,10 @@ describe('reason for rejected JSON', () => {
     ],
     ['{"a":"x\\u0000"}', 'has NUL in a text (line 1, column 6)'],
     ['{"\\u0000":1}', 'has NUL in a text (line 1, column 2)'],
-    ['{"a":["\\ud800"]}', 'has half a surrogate pair in a text, which is no character (line 1, column 7)'],
-    ['{"a":[1, 12345678901234567]}', 'has a number beyond 2^53 - 1 that is not kept; send it as text (line 1, column 10)'],
-    ['{"a":-1e999}', 'has a number beyond 2^53 - 1 that is not kept; send it as text (line 1, column 6)'],
-    [nested(33), 'nests deeper than 32 levels (line 1, column 161)'],
+    ['{"a":["\\ud800"]}', 'has an unpaired surrogate in a text (line 1, column 7)'],
+    ['{"a":[1, 12345678901234567]}', 'has a number beyond 2^53 - 1 that would lose precision; send it as text (line 1, column 10)'],
+    ['{"a":-1e999}', 'has a number beyond 2^53 - 1 that would lose precision; send it as text (line 1, column 6)'],
+    [nested(33), 'is nested deeper than 32 levels (line 1, column 161)'],
     [`{"${long}":1,"${long}":2}`, `has the property "${'n'.repeat(32)}"… twice in one object (line 1, column 507)`],
     // What turns a line around, or clears a terminal, is shown as an escape; no pair is cut in two.
     [

@@ -155,7 +155,7 @@ describe('external status list in CWT form', () => {
     ],
     'for another address': [() => token({ sub: `${URI}/` }), /sub/],
     'that ended 60 seconds ago': [() => token({ exp: seconds() - 60 }), /exp/],
-    'from the future': [() => token({ iat: seconds() + 100 }), /iat/],
+    'with a time in the future': [() => token({ iat: seconds() + 100 }), /iat/],
     'without a time to live': [() => token({ ttl: 0 }), /ttl/],
     'without a time of its making': [() => token({ iat: undefined }), /iat/],
     'without its list': [() => extended([65533, undefined]), /lst|list/],
@@ -189,10 +189,10 @@ describe('external status list in CWT form', () => {
         }),
       /typ/,
     ],
-    'that is no CBOR': [() => Buffer.from('ff', 'hex'), /status_invalid/],
+    'that is not CBOR': [() => Buffer.from('ff', 'hex'), /status_invalid/],
     'that begins tomorrow': [() => extended([5, seconds() + 86_400]), /nbf/],
-    'whose beginning is no number': [() => extended([5, 'soon']), /nbf/],
-    'for somebody else': [() => extended([3, 'https://other.example']), /aud/],
+    'whose beginning is not a number': [() => extended([5, 'soon']), /nbf/],
+    'for another recipient': [() => extended([3, 'https://other.example']), /aud/],
   };
   for (const [name, [make, reason]] of Object.entries(bad)) {
     it(`is rejected ${name}`, async () => {

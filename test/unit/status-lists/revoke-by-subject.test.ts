@@ -496,8 +496,7 @@ describe('RevokeBySubject', () => {
       return error instanceof Failure ? error.details.errors : undefined;
     };
     const message =
-      'plain does not say whom its credentials are about; set subjectClaims there for what it issues from then on, or give here ' +
-      'what it said before';
+      'plain does not identify subjects; set its subjectClaims for future credentials, or send here ' + 'its former subjectClaims';
     expect(await fault({ claims: ADA, credentialConfigurationId: 'plain' })).to.deep.equal([
       { path: 'credentialConfigurationId', message },
     ]);
@@ -507,7 +506,7 @@ describe('RevokeBySubject', () => {
     for (const id of ['card', 'other', 'badge']) await world.offers({ id, statusManagement: true });
     const [all] = (await fault({ claims: ADA })) ?? [];
     expect(all?.path).to.equal('claims');
-    expect(all?.message).to.include('no credential configuration says');
+    expect(all?.message).to.include('no credential configuration identifies');
   });
 
   it('restricts a client to its allowed configurations, and to the named one', async () => {

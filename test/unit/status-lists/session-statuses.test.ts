@@ -318,7 +318,7 @@ describe('RevokeSession', () => {
     await issue(held, 'listed');
     const stub = sinon.stub(world.store, 'commit').resolves({ done: false, part: 'session' });
     const { code, message } = await failureOf(revoke(held));
-    expect([code, message]).to.deep.equal(['conflict', 'the session is issuing credentials at this moment; try again']);
+    expect([code, message]).to.deep.equal(['conflict', 'the session is issuing credentials; try again']);
     expect(stub.callCount).to.equal(11);
   });
 

@@ -205,8 +205,8 @@ describe('status list token', () => {
     ['no type', 'typ', () => withHeader((map) => map.delete(16))],
     ['another algorithm', 'status_invalid', () => withHeader((map) => map.set(1, 5))],
     ['a payload elsewhere', 'payload', () => bent(2, null)],
-    ['a payload that is no map', 'payload', () => bent(2, encodeCbor([1]))],
-    ['a subject that is no text', 'sub', () => withClaims((map) => map.set(2, Buffer.from('x')))],
+    ['a payload that is not a map', 'payload', () => bent(2, encodeCbor([1]))],
+    ['a subject that is not a string', 'sub', () => withClaims((map) => map.set(2, Buffer.from('x')))],
     ['no list', 'status_list', () => withClaims((map) => map.delete(65533))],
     ['a list that is text', 'status_list', () => withClaims((map) => map.set(65533, 'x'))],
     [
@@ -224,7 +224,7 @@ describe('status list token', () => {
         ),
     ],
     [
-      'a width that is no number',
+      'a width that is not a number',
       'bits',
       () =>
         withClaims((map) =>

@@ -281,11 +281,11 @@ describe('status list allocation', () => {
       [0, -1],
       [0, 1.5],
     ] as const) {
-      expect(() => allocateFrom(prepared, first, count)).to.throw(RangeError, 'no room for the run');
+      expect(() => allocateFrom(prepared, first, count)).to.throw(RangeError, 'not enough free entries');
     }
     expect(() => prepareAllocation(SECRET.subarray(1), 100)).to.throw(RangeError);
     for (const capacity of [0, -1, 1.5, 2 ** 28]) {
-      expect(() => prepareAllocation(SECRET, capacity)).to.throw(RangeError, 'The capacity is not one');
+      expect(() => prepareAllocation(SECRET, capacity)).to.throw(RangeError, 'The capacity is not allowed');
     }
   });
 });
@@ -329,7 +329,7 @@ describe('reserve of counters', () => {
       [9, 12],
       [3, 4],
     ] as const)
-      expect(() => reserve.add(first, end), `${first} to ${end}`).to.throw('kept already');
+      expect(() => reserve.add(first, end), `${first} to ${end}`).to.throw('already stored');
     expect([reserve.take(10), reserve.take(1)]).to.deep.equal([0, undefined]);
   });
 

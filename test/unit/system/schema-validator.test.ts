@@ -117,7 +117,7 @@ describe('schemas of tenants', () => {
 
   it('are rejected for patterns whose time cannot be limited', () => {
     for (const pattern of ['(a)\\1', '(?<n>a)\\k<n>', '(?=a)', '(?!a)', '(?<=a)', '(?<!a)b', '(?i:a)']) {
-      expect(refusal(value({ pattern })), pattern).to.match(/patterns may not/);
+      expect(refusal(value({ pattern })), pattern).to.match(/patterns must not/);
     }
     const long = ['a'.repeat(1_001), '(a{99}){99}', '((((){1000}){1000}){1000}){1000}', 'a{100000000}', '('];
     for (const pattern of long) {

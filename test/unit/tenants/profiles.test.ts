@@ -69,12 +69,12 @@ describe('configuration warnings', () => {
     findIssuanceProblems(IssuanceConfigurationBody.parse({ ...ISSUANCE, ...changes }), profile);
   const ISSUANCES: [string, object, string, { haip: boolean }][] = [
     ['wallets without an attestation', { walletAttestationRequired: false }, 'walletAttestationRequired', { haip: true }],
-    ['nobody who may attest', { walletClients: [] }, 'walletProviderTrustLists', { haip: false }],
+    ['no trusted wallet provider', { walletClients: [] }, 'walletProviderTrustLists', { haip: false }],
     ['bearer tokens', { dPopRequired: false }, 'dPopRequired', { haip: true }],
     ['proofs without nonces', { dPopNonce: 'off' }, 'dPopNonce', { haip: true }],
     ['nonces that wallets may leave out', { dPopNonce: 'optional' }, 'dPopNonce', { haip: true }],
     ['proofs of wallet attestations without challenges', { attestationChallenge: 'optional' }, 'attestationChallenge', { haip: true }],
-    ['servers of others', { authServers: ['https://as.example'] }, 'authServers', { haip: false }],
+    ['external servers', { authServers: ['https://as.example'] }, 'authServers', { haip: false }],
     [
       'bearer tokens of the chained server',
       { chainedAs: { requireDPoP: false, upstream: { issuer: 'https://login.example', clientId: 'c' } } },
@@ -132,7 +132,7 @@ describe('configuration warnings', () => {
     findCredentialProblems(CredentialConfigurationBody.parse(body), profile);
   const CREDENTIALS: [string, object, string][] = [
     ['unbound', { keyBinding: false, keyAttestationsRequired: null, credentialReusePolicy: null }, 'keyBinding'],
-    ['presented how often anybody likes', { credentialReusePolicy: null }, 'credentialReusePolicy'],
+    ['presented any number of times', { credentialReusePolicy: null }, 'credentialReusePolicy'],
     ['without key attestations', { keyAttestationsRequired: null }, 'keyAttestationsRequired'],
     ['without a word on key attestations', { keyAttestationsRequired: undefined }, 'keyAttestationsRequired'],
     ['without a name', { config: { format: 'dc+sd-jwt' } }, 'config.display'],
@@ -342,8 +342,8 @@ describe('profile of the European wallet', () => {
     expect(fault).to.deep.equal({
       path: 'algorithms',
       message:
-        'profile eu (ARF 3.0 OIA_03 and WUA_04, ECCG Agreed Cryptographic Mechanisms 2): signatures count by EdDSA, ' +
-        'which is not agreed to; leave EdDSA out',
+        'profile eu (ARF 3.0 OIA_03 and WUA_04, ECCG Agreed Cryptographic Mechanisms 2): signatures by EdDSA are accepted, ' +
+        'which is not an agreed algorithm; remove EdDSA',
     });
   });
 

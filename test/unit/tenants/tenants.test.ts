@@ -172,13 +172,13 @@ describe('tenant list', () => {
   });
 
   const refusals: [string, () => Promise<unknown>, string][] = [
-    ['a look at nobody', () => get('nobody'), 'not_found'],
+    ['a read of an unknown tenant', () => get('nobody'), 'not_found'],
     ['a tenant whose id is taken', () => create({ id: 'acme' }), 'conflict'],
     ['an administrator who manages tenants', () => create({ id: 'beta', roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['a change of nobody', () => update('nobody', { name: 'X' }), 'not_found'],
-    ['an administrator for nobody', () => update('nobody', { roles: ['clients:manage'] }), 'not_found'],
+    ['a change of an unknown tenant', () => update('nobody', { name: 'X' }), 'not_found'],
+    ['an administrator for an unknown tenant', () => update('nobody', { roles: ['clients:manage'] }), 'not_found'],
     ['a change to an administrator who manages tenants', () => update('acme', { roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['the removal of nobody', () => remove('nobody'), 'not_found'],
+    ['the removal of an unknown tenant', () => remove('nobody'), 'not_found'],
   ];
   for (const [what, attempt, end] of refusals) {
     it(`rejects ${what}: ${end}`, async () => {

@@ -341,14 +341,14 @@ describe('published trust list', () => {
         pem(external).replaceAll('CERTIFICATE', 'PUBLIC KEY'),
         '-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----',
       ]) {
-        expect(check(foreign({ issuerCertPem: text })), text).to.match(/^entities\.0\.issuerCertPem: Give one/);
+        expect(check(foreign({ issuerCertPem: text })), text).to.match(/^entities\.0\.issuerCertPem: Send one/);
       }
     });
 
     it('with several certificates that are no chain', () => {
       expect(check(foreign({ issuerCertPem: pem(external) + pem(root) }))).to.equal(undefined);
       for (const text of [pem(external) + pem(leaf), pem(root) + pem(external)]) {
-        expect(check(foreign({ issuerCertPem: text }))).to.match(/issued by the one after it/);
+        expect(check(foreign({ issuerCertPem: text }))).to.match(/issued by the next one/);
       }
     });
 

@@ -297,7 +297,7 @@ describe('stored copy of a followed trust list', () => {
     expect(event).to.deep.include({ action: 'held', target: 'https://operator.example/lote' });
     expect(JSON.stringify(event)).to.include('sequence_reused: 5 after 5').and.not.include('secret');
     clock.time += 5 * DAY;
-    expect(await read(), 'it has ended').to.equal('sequence_reused');
+    expect(await read(), 'it has expired').to.equal('sequence_reused');
     publish(named('Sixth', 6));
     clock.time += 60_000;
     expect([await read(), await isHealthy()]).to.deep.equal(['Sixth', true]);
@@ -326,7 +326,7 @@ describe('stored copy of a followed trust list', () => {
     expect(JSON.stringify(event)).to.include(thumbprintOf(stranger.certificate));
     clock.time += 30 * DAY;
     changed();
-    expect(await read(), 'it has ended').to.equal('untrusted_signer');
+    expect(await read(), 'it has expired').to.equal('untrusted_signer');
   });
 
   it('is reported once for each waiting list, and again if the broker did not receive it', async () => {

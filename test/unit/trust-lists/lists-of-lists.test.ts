@@ -132,7 +132,7 @@ describe('list of lists', () => {
     'has ended': [() => national('FR', { nextUpdate: '2020-02-01T00:00:00Z' }), /^outdated/],
     'points to lists itself': [
       () => national('FR', { type: LIST_OF_LISTS, pointers: [pointer('IT')] }),
-      /^malformed: it only points to other lists: lists are followed one step far/,
+      /^malformed: it only points to other lists: lists are followed one level deep/,
     ],
   };
   for (const [what, [breakIt, reason]] of Object.entries(broken)) {
@@ -151,7 +151,7 @@ describe('list of lists', () => {
     const anchors = [...(await collectAnchors(asked)).values()].map(({ certificate }) => certificate);
     expect(anchors).to.deep.equal([certificateOf('DE'), certificateOf('IT')]);
     const [refusal] = asked.flatMap((one) => ('refusal' in one ? [one.refusal.message] : []));
-    expect(refusal).to.equal('unavailable: it is still being read');
+    expect(refusal).to.equal('unavailable: it is still being parsed');
   });
 
   it('with another signer is not followed', async () => {
@@ -193,7 +193,7 @@ describe('list of lists', () => {
     lists.get = (tenantId, uri, ...more) =>
       uri === addressOf('FR') ? Promise.reject(new RangeError('x')) : get.call(lists, tenantId, uri, ...more);
     expect(await vouched()).to.deep.equal(['DE', 'IT']);
-    expect(await refusals()).to.deep.equal(['unavailable: it cannot be read here']);
+    expect(await refusals()).to.deep.equal(['unavailable: it cannot be parsed']);
     lists.get = () => Promise.reject(new StoreUnavailableError('no database'));
     expect(await ask().catch((error: unknown) => error), 'none of a list').to.be.instanceOf(StoreUnavailableError);
   });

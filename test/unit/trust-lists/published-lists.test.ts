@@ -128,17 +128,17 @@ describe('trust lists that a tenant publishes', () => {
 
   const others: [string, () => Promise<unknown>, string][] = [
     ['a second one of an id', () => create(), 'conflict'],
-    ['a look at nothing', () => get('nothing'), 'not_found'],
-    ["a look at another tenant's", () => get('list', elsewhere()), 'not_found'],
-    ['the replacement of nothing', () => replace('nothing'), 'not_found'],
+    ['a read of an unknown id', () => get('nothing'), 'not_found'],
+    ["a read of another tenant's", () => get('list', elsewhere()), 'not_found'],
+    ['the replacement of an unknown id', () => replace('nothing'), 'not_found'],
     ['a replacement under another id', () => replace('list', { id: 'other' }), 'invalid_input id'],
-    ['a change of nothing', () => update('nothing'), 'not_found'],
+    ['a change of an unknown id', () => update('nothing'), 'not_found'],
     ['a change of the id', () => update('list', { id: 'other' }), 'invalid_input id'],
-    ['the removal of nothing', () => remove('nothing'), 'not_found'],
+    ['the removal of an unknown id', () => remove('nothing'), 'not_found'],
     ["the removal of another tenant's", () => remove('list', elsewhere()), 'not_found'],
-    ['versions of nothing', () => versions('nothing'), 'not_found'],
+    ['versions of an unknown id', () => versions('nothing'), 'not_found'],
     ["versions of another tenant's", () => versions('list', {}, elsewhere()), 'not_found'],
-    ['a version of nothing', () => version('nothing', 'x'), 'not_found'],
+    ['a version of an unknown id', () => version('nothing', 'x'), 'not_found'],
     ['an unknown version', () => version('list', 'x'), 'not_found'],
   ];
   for (const [what, attempt, end] of others) {

@@ -107,7 +107,7 @@ describe('ThreadedTrustLists', () => {
   it('rejects lists of a tenant when more than 64 lists or 48 MiB wait', async () => {
     for (let count = 0; count < 67; count++) void open('acme', xml(10 * KIBIBYTE));
     await settle();
-    expect(order).to.deep.equal(Array.from({ length: 2 }, () => 'acme: unavailable: too many large lists wait to be read'));
+    expect(order).to.deep.equal(Array.from({ length: 2 }, () => 'acme: unavailable: too many large lists wait to be parsed'));
     order = [];
     for (let count = 0; count < 5; count++) void open('other', xml(15 * MEBIBYTE));
     await settle();

@@ -298,7 +298,7 @@ describe('cost of a trusted list in XML', () => {
   const WITHOUT_SIGNATURE = 'malformed: exactly one signature is required, directly below the root element';
 
   it('is limited in bytes, elements and namespace declarations', () => {
-    expect(outcome(Buffer.alloc(MAX_XML_BYTES + 1, ' '))).to.equal('malformed: lists in XML are read up to 16 MB');
+    expect(outcome(Buffer.alloc(MAX_XML_BYTES + 1, ' '))).to.equal('malformed: lists in XML may have up to 16 MB');
     const small = new XmlTrustedLists({ elements: 50, namespaces: 10 });
     expect(outcome(put('<a/>'.repeat(50)), small)).to.equal('malformed: too large');
     expect(outcome(put('<a xmlns:p="u"/>'.repeat(10)), small)).to.equal('malformed: too large');

@@ -76,7 +76,7 @@ describe('presentation configuration', () => {
     'an unknown access key chain': ['accessKeyChainId', () => ({ accessKeyChainId: 'nobody' })],
     'an access key chain for something else': ['accessKeyChainId', () => ({ accessKeyChainId: 'signing' })],
     'an unknown key chain as anchor': ['trustAnchors.0.keyChainId', () => ({ trustAnchors: [{ keyChainId: 'x' }] })],
-    'an anchor that is no certificate': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: 'x' }] })],
+    'an anchor that is not a certificate': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: 'x' }] })],
     'an anchor that has ended': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: pem(ended) }] })],
     'an anchor that may not sign certificates': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: pem(mute) }] })],
     'an anchor that is for a web server': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: pem(web) }] })],
@@ -209,7 +209,7 @@ describe('presentation configuration', () => {
 
   const bodies: Readonly<Record<string, JsonObject>> = {
     // N12
-    'a format that nobody knows': { dcql_query: query({ id: 'a', format: 'jwt_vc', meta: {}, claims: [{ path: ['n', 'e'] }] }) },
+    'a format that is unknown': { dcql_query: query({ id: 'a', format: 'jwt_vc', meta: {}, claims: [{ path: ['n', 'e'] }] }) },
     // N13
     'transaction data without credential_ids': { transaction_data: [{ type: 'x', credential_ids: [] }] },
     // N13
@@ -240,7 +240,7 @@ describe('presentation configuration', () => {
     'an origin in the clear': { expectedOrigins: ['http://shop.example'] },
     'an origin of sockets': { expectedOrigins: ['ws://localhost'] },
     'an invocation by a scheme of a program': { invocationUri: 'ms-settings://' },
-    'a request that nobody signs to be fetched': { clientIdPrefix: 'redirect_uri', requestUriMethod: 'post' },
+    'a request without a signer to be fetched': { clientIdPrefix: 'redirect_uri', requestUriMethod: 'post' },
     'elements for more types than there may be': { transactionDataElements: elements(51) },
     'a query that is too long': { dcql_query: long(66) },
     'more lists than there may be': { dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values: many(21) }] }) },

@@ -132,7 +132,7 @@ describe('presentation', () => {
     'no nonce at all': { wallet_nonce: '' },
     'a nonce that is too long': { wallet_nonce: 'a'.repeat(513) },
     'a nonce with a control character': { wallet_nonce: 'a\u0001' },
-    'metadata that is no JSON': { wallet_metadata: '{' },
+    'metadata that is not JSON': { wallet_metadata: '{' },
     'no common format': { wallet_metadata: '{"vp_formats_supported":{"mso_mdoc":{}}}' },
     'no common prefix': { wallet_metadata: '{"client_id_prefixes_supported":["redirect_uri"]}' },
   };

@@ -248,7 +248,7 @@ describe('rejected response', () => {
       // N64
       'two presentations without multiple': (text) => ({ card: [text, text] }),
       // N65
-      'a key that is no query': (text) => ({ card: [text], other: [text] }),
+      'a key that is not a query': (text) => ({ card: [text], other: [text] }),
       // N67
       'an object as presentation': () => ({ card: [{}] }),
       // N67

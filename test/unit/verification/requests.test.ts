@@ -140,10 +140,10 @@ describe('posted response', () => {
     ['an encrypted answer', [{ response: 'a' }, REQUEST], /^encrypted$/],
     ['one with the state outside as well', [{ response: 'a', state: 's' }, REQUEST], /^encrypted$/],
     ['one with a foreign state outside', [{ response: 'a', state: 'x' }, REQUEST], /^untouched: state/],
-    ['one and an error', [{ response: 'a', error: 'e' }, REQUEST], /^response_mode: response and more/],
+    ['one and an error', [{ response: 'a', error: 'e' }, REQUEST], /^response_mode: response together with other parameters/],
     ['a plain answer', [{ vp_token: '{}', state: 's' }, PLAIN], /^presentations$/],
-    ['one that is no JSON', [{ vp_token: '{', state: 's' }, PLAIN], /^malformed: vp_token/],
-    ['an error without words', [{ error: 'e', state: 's' }, PLAIN], /the wallet refused$/],
+    ['one that is not JSON', [{ vp_token: '{', state: 's' }, PLAIN], /^malformed: vp_token/],
+    ['an error without words', [{ error: 'e', state: 's' }, PLAIN], /the wallet returned an error$/],
     ['an error with words', [{ error: 'e', error_description: 'no', state: 's' }, PLAIN], /: no$/],
   ];
   for (const [what, given, expected] of forms) {
@@ -158,7 +158,7 @@ describe('encrypted response', () => {
     ['nothing', '{"state":"s"}', /^untouched: send/],
     ['an answer and an error', '{"state":"s","vp_token":{},"error":"e"}', /^response_mode: vp_token and/],
     ['an error', '{"state":"s","error":"access_denied"}', /^access_denied: /],
-    ['an error that is no text', '{"state":"s","error":["access_denied"]}', /^wallet_error: the wallet/],
+    ['an error that is not a string', '{"state":"s","error":["access_denied"]}', /^wallet_error: the wallet/],
   ];
   for (const [what, text, expected] of texts) {
     it(`is classified: ${what}`, () => expect(outcome(() => parsePlaintext(text, REQUEST))).to.match(expected));
@@ -198,11 +198,11 @@ describe('encrypted response', () => {
 
 describe('response through the Digital Credentials API', () => {
   const data: readonly [string, Parameters<typeof parseDcApiData>[0], RegExp, RegExp][] = [
-    ['an encrypted answer', { response: 'a' }, /^encrypted$/, /^response_mode: encrypted, though/],
+    ['an encrypted answer', { response: 'a' }, /^encrypted$/, /^response_mode: encrypted without/],
     ['one beside an error that is null', { response: 'a', error: null }, /^encrypted$/, /^response_mode/],
-    ['one beside a plain answer', { response: 'a', vp_token: {} }, /: response and/, /: response and/],
-    ['one beside an error', { response: 'a', error: 'e' }, /: response and/, /: response and/],
-    ['one that is no text', { response: {} }, /^malformed: response is/, /^response_mode/],
+    ['one beside a plain answer', { response: 'a', vp_token: {} }, /: response together/, /: response together/],
+    ['one beside an error', { response: 'a', error: 'e' }, /: response together/, /: response together/],
+    ['one that is not a string', { response: {} }, /^malformed: response is/, /^response_mode/],
     ['a plain answer', { vp_token: {}, error: null }, /^response_mode: not encrypted/, /^presentations$/],
     ['an error', { error: 'access_denied' }, /^access_denied: the wallet/, /^access_denied: the wallet/],
     ['an answer and an error', { vp_token: {}, error: 'e' }, /: vp_token and error/, /: vp_token and error/],
@@ -253,11 +253,11 @@ describe('wallet metadata', () => {
   for (const [what, parameters] of Object.entries({
     'no nonce at all': { wallet_nonce: '' },
     'a nonce of two lines': { wallet_nonce: 'a\nb' },
-    'metadata that are no JSON': { wallet_metadata: '{' },
-    'metadata that are no object': { wallet_metadata: '[]' },
+    'metadata that are not JSON': { wallet_metadata: '{' },
+    'metadata that are not an object': { wallet_metadata: '[]' },
   })) {
     it(`are rejected with ${what}`, () => {
-      expect(messageOf(() => parseWalletMetadata(parameters))).to.match(/^wallet_(nonce|metadata) is/);
+      expect(messageOf(() => parseWalletMetadata(parameters))).to.match(/^wallet_(nonce|metadata) (is|must)/);
     });
   }
 
@@ -293,21 +293,21 @@ describe('wallet metadata', () => {
   }
 
   const unable: Readonly<Record<string, JsonObject>> = {
-    'formats that are no object': formats('dc+sd-jwt'),
+    'formats that are not an object': formats('dc+sd-jwt'),
     'formats that are null': formats(null),
     'other formats': formats({ jwt_vc_json: {} }),
-    'a format that is no object': formats({ 'dc+sd-jwt': 'yes' }),
+    'a format that is not an object': formats({ 'dc+sd-jwt': 'yes' }),
     'other algorithms of the issuer': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256'] } }),
     'other algorithms of the holder': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': ['ES256'], 'kb-jwt_alg_values': ['RS256'] } }),
-    'an algorithm that is no list': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': 'ES256' } }),
+    'an algorithm that is not a list': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': 'ES256' } }),
     'other response types': { response_types_supported: ['code'] },
-    'a response type that is no list': { response_types_supported: 'vp_token' },
+    'a response type that is not a list': { response_types_supported: 'vp_token' },
     'other response modes': { response_modes_supported: ['direct_post'] },
     'other prefixes': { client_id_prefixes_supported: ['redirect_uri'] },
     'other algorithms of requests': { request_object_signing_alg_values_supported: ['RS256'] },
     'other key agreements': { authorization_encryption_alg_values_supported: ['RSA-OAEP'] },
     'other content encryption': { authorization_encryption_enc_values_supported: ['A128CBC-HS256'] },
-    'an issuer that is no text': { issuer: 1 },
+    'an issuer that is not a string': { issuer: 1 },
     'an issuer that is too long': { issuer: `https://${'a'.repeat(2041)}` },
     'no key set': { jwks: 'keys' },
     'a key set without keys': { jwks: {} },
@@ -403,11 +403,11 @@ describe('ServeDcApiRequest', () => {
 
   type Refused = readonly [what: string, code: FailureCode, meet: (session: Session) => Promise<unknown>];
   const refusals: readonly Refused[] = [
-    ['a request of nobody', 'not_found', () => execute('unknown' as PublicId)],
+    ['an unknown request', 'not_found', () => execute('unknown' as PublicId)],
     ['a request of another tenant', 'not_found', ({ publicId }) => execute(publicId, 'nobody' as TenantId)],
     ['a request for a wallet', 'not_found', async () => execute((await world.request()).publicId)],
     [
-      'a request whose time is over',
+      'a request that has expired',
       'gone',
       async ({ publicId, expiresAt }) => {
         const now = world.clock.time;

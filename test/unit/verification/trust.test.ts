@@ -137,9 +137,11 @@ describe('credential issuer on a trust list', () => {
       });
 
       it('is not trusted if the time is missing, or outside of the validity of its certificate', async () => {
-        expect(await judged(listed(), { visible: { iat: undefined as never } })).to.match(/it does not say when it was issued/);
+        expect(await judged(listed(), { visible: { iat: undefined as never } })).to.match(/it has no time of issuance/);
         const early = listed({ history: history({ since: '2001-01-01T00:00:00Z' }) });
-        expect(await judged(early, { visible: { iat: 1_000_000_000 } })).to.match(/its time of issuance is not that of its signer/);
+        expect(await judged(early, { visible: { iat: 1_000_000_000 } })).to.match(
+          /its time of issuance is outside the validity of its signer/,
+        );
       });
 
       it('is rejected with a history of another service, or without a time', async () => {
@@ -167,7 +169,7 @@ describe('credential issuer on a trust list', () => {
         () => 'taken',
         (error: Failure) => error.message,
       );
-      expect(refused).to.match(/signedBy: Give the certificate/i);
+      expect(refused).to.match(/signedBy: Set the certificate/i);
     });
   });
 
@@ -222,7 +224,7 @@ describe('credential issuer on a trust list', () => {
         /^untrusted_chain/,
       ],
       // N134
-      'when the list is signed by somebody else': [
+      'when the list is signed by another key': [
         async () => publish({ signer: await certify({ name: 'Foe' }) }),
         /untrusted_chain.*operator\.example\/lote\.jwt: untrusted_signer/,
       ],
@@ -458,7 +460,7 @@ describe('credential issuer on a trust list', () => {
       return String(error);
     };
     it('only with the signers of the list', async () => {
-      expect(await refused({ trustList: LIST })).to.match(/trustAnchors\.0\.signedBy: Give the certificates/);
+      expect(await refused({ trustList: LIST })).to.match(/trustAnchors\.0\.signedBy: Set the certificates/);
     });
     it('20 times at most, also under one address', async () => {
       const entries = Array.from({ length: 21 }, () => anchor());
