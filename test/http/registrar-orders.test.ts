@@ -69,8 +69,8 @@ describe('registration certificate that is ordered manually', () => {
     expectInvalid(await order({}), '', 'exactly one');
     expectInvalid(await order({ id: 'x', body: {} }), '', 'exactly one');
     expectInvalid(await order({ body: { rpId: 'party-2' } }), 'body.rpId');
-    expectInvalid(await order({ body: {} }), 'body.credentials', 'needs credentials');
-    expectInvalid(await order({ id: 'nothing' }), 'id', 'of this id');
+    expectInvalid(await order({ body: {} }), 'body.credentials', 'requires credentials');
+    expectInvalid(await order({ id: 'nothing' }), 'id', 'with this id');
     const nowhere = { body: {}, presentationConfigurationId: 'nothing' };
     expectInvalid(await order(nowhere), 'presentationConfigurationId', 'There is no');
     const narrow = { jwt: registrar.certificate([]), presentationConfigurationId: 'check' };

@@ -111,16 +111,16 @@ describe('registration certificate of a request', () => {
 
     it('needs a purpose, a privacy policy and a support contact', async () => {
       await world.configure({ registrationCertificateDefaults: undefined });
-      await refused({ body: {} }, 'registrationCert.body.privacy_policy', 'needs privacy_policy');
+      await refused({ body: {} }, 'registrationCert.body.privacy_policy', 'requires privacy_policy');
       await world.configure();
       expect(registrar.at(ISSUED)).to.deep.equal([]);
     });
 
     const less: [string, object[] | undefined, string][] = [
-      ['nothing', undefined, 'no dc+sd-jwt with this meta'],
-      ['another type', [{ ...PID, claims: undefined, meta: { vct_values: ['urn:other'] }, claim: PID?.claims }], 'no dc+sd-jwt'],
+      ['nothing', undefined, 'the format dc+sd-jwt with this meta'],
+      ['another type', [{ ...PID, claims: undefined, meta: { vct_values: ['urn:other'] }, claim: PID?.claims }], 'the format dc+sd-jwt'],
       ['another claim', [{ ...PID, claims: undefined, claim: [{ path: ['age'] }] }], '["given_name"]'],
-      ['no claim', [{ ...PID, claims: undefined, claim: [] }], 'no dc+sd-jwt'],
+      ['no claim', [{ ...PID, claims: undefined, claim: [] }], 'the format dc+sd-jwt'],
     ];
     for (const [what, credentials, message] of less) {
       it(`is rejected when it covers ${what}`, async () => {
@@ -354,7 +354,7 @@ describe('registration certificate of a request', () => {
     it('is rejected when it is unknown, revoked or another one', async () => {
       // `.` and `..` would name the folder itself and the one above.
       for (const id of ['nothing', '.', '..']) {
-        await refused({ id }, 'registrationCert.id', 'no registration certificate of this id');
+        await refused({ id }, 'registrationCert.id', 'no registration certificate with this id');
       }
       const addresses = registrar.calls.map(({ path }) => path);
       expect(addresses).to.deep.equal(['/registration-certificates/nothing']);

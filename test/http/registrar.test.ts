@@ -124,7 +124,7 @@ describe('registrar login', () => {
       'with megabytes',
       '/.well-known',
       (response) => response.writeHead(200).end('x'.repeat(2 ** 21)),
-      (answer) => expectInvalid(answer, 'oidcUrl', 'too much'),
+      (answer) => expectInvalid(answer, 'oidcUrl', 'too large'),
     ],
     [
       'with garbage',
@@ -382,7 +382,7 @@ describe('access certificate of the registrar', () => {
     ['no certificate', crt('none'), 'as PEM'],
     ['a list of something', crt(`-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----`), 'not a cert'],
     ['the certificate of its CA', (r) => crt(caPem())(r, r.req), 'not for this key'],
-    ['megabytes', (response) => response.writeHead(201).end(' '.repeat(2 ** 21)), 'too much'],
+    ['megabytes', (response) => response.writeHead(201).end(' '.repeat(2 ** 21)), 'too large'],
     ['a redirect', (response) => response.writeHead(307, { Location: '/api/x' }).end(), 'redirect'],
     ['that it is out of order', (response) => response.writeHead(502).end(), 'status 502'],
     ['never', (response) => response.destroy(), 'could not be reached'],
