@@ -93,7 +93,7 @@ describe('registrar login', () => {
   it('sends its password only to the intended server', async () => {
     await world.configure();
     const other = await TestRegistrar.start();
-    expectInvalid(await world.call('PATCH', CONFIG, { oidcUrl: other.url }), 'password', 'again');
+    expectInvalid(await world.call('PATCH', CONFIG, { oidcUrl: other.url }), 'password', 'send the');
     expect(other.logins).to.deep.equal([]);
     const again = { oidcUrl: other.url, password: REGISTRAR_PASSWORD };
     expect((await world.call('PATCH', CONFIG, again)).status).to.equal(200);
